@@ -1,0 +1,20 @@
+"""Serializers that name what they do not know."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rest_framework import serializers
+
+
+class StrictSerializer(serializers.Serializer[Any]):
+    """Input of an action: an unknown field is an error that lists the known ones."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, Mapping):
+            known = [name for name, field in self.fields.items() if not field.read_only]
+            unknown = sorted(set(map(str, data)) - set(known))
+            if unknown:
+                raise serializers.ValidationError(
+                    {name: [f"unknown field; known are {', '.join(known)}"] for name in unknown}
+                )
+        return super().to_internal_value(data)

@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class RoutesConfig(AppConfig):
+    name = "apps.routes"
+    label = "routes"

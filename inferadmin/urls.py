@@ -1,0 +1,22 @@
+"""Every URL prefix of the product, on one screen."""
+
+from django.contrib import admin
+from django.urls import include, path
+
+from inferadmin import views
+
+urlpatterns = [
+    path("", views.home, name="home"),
+    path("healthz", views.healthz, name="healthz"),
+    path("readyz", views.readyz, name="readyz"),
+    path("account/", include("apps.core.urls")),
+    path("fleet/", include("apps.fleet.urls")),
+    path("models/", include("apps.catalog.urls")),
+    path("routes/", include("apps.routes.urls")),
+    path("keys/", include("apps.keys.urls")),
+    path("requests/", include("apps.billing.urls")),
+    path("live/", include("apps.metrics.urls")),
+    path("playground/", include("apps.gateway.console_urls")),
+    path("api/", include("inferadmin.api_urls")),
+    path("admin/", admin.site.urls),
+]
