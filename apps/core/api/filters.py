@@ -13,11 +13,8 @@ _ALWAYS_KNOWN = {"page", "page_size", "cursor", "format"}
 class StrictFilterBackend(DjangoFilterBackend):
     """django-filter, but an unknown query parameter is a 400 that names it."""
 
-    def filter_queryset(
-        self,
-        request: Request,
-        queryset: QuerySet[Model],
-        view: Any,  # type: ignore[override]
+    def filter_queryset(  # type: ignore[override]
+        self, request: Request, queryset: QuerySet[Model], view: Any
     ) -> QuerySet[Model]:
         filterset = self.get_filterset(request, queryset, view)
         known = _ALWAYS_KNOWN | (set(filterset.get_filters()) if filterset is not None else set())
