@@ -33,6 +33,6 @@ def _send(payload: Changed) -> None:
     if layer is None:
         return
     try:
-        async_to_sync(layer.group_send)(CHANGES_GROUP, payload)
+        async_to_sync(layer.group_send)(CHANGES_GROUP, dict(payload))
     except OSError as exc:  # Redis away: pages poll by themselves
         log.warning("core.change_not_pushed", kind=payload["kind"], error=type(exc).__name__)
