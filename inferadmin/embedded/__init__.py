@@ -1,0 +1,1 @@
+"""Everything on one machine: databases, model servers and the product's own processes."""
