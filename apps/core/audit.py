@@ -55,3 +55,12 @@ def audit_write(
         request_id=actor.request_id,
         source_ip=actor.source_ip,
     )
+
+
+def history_of(target: models.Model, *, limit: int = 50) -> list[AuditEntry]:
+    """What was done to `target`, newest first."""
+    return list(
+        AuditEntry.objects.filter(object_type=target._meta.label_lower, object_id=str(target.pk))[
+            :limit
+        ]
+    )
