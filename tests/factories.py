@@ -1,13 +1,14 @@
 """One factory a model, each the smallest valid object."""
 
-from datetime import timedelta
+import uuid
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import factory
 from django.utils import timezone
 from factory.django import DjangoModelFactory
 
-from apps.billing.models import Price
+from apps.billing.models import DailyUsage, Price, UsageRecord
 from apps.catalog.models import ModelVersion, ServedModel
 from apps.core.models import User
 from apps.core.roles import Role
@@ -133,3 +134,33 @@ class PriceFactory(DjangoModelFactory[Price]):
     input_per_million = 1
     output_per_million = 2
     effective_from = factory.LazyFunction(lambda: timezone.now() - timedelta(days=1))
+
+
+class UsageRecordFactory(DjangoModelFactory[UsageRecord]):
+    """A finished chat request; its team is the key's."""
+
+    class Meta:
+        model = UsageRecord
+
+    id = factory.LazyFunction(uuid.uuid4)
+    at = factory.LazyFunction(timezone.now)
+    endpoint = "chat.completions"
+    status = UsageRecord.Status.OK
+    http_status = 200
+    key = factory.SubFactory(ApiKeyFactory)
+    team = factory.LazyAttribute(lambda o: o.key.team)
+    route_name = "route"
+    duration_seconds = 0.5
+
+
+class DailyUsageFactory(DjangoModelFactory[DailyUsage]):
+    """One request today; its team is the key's."""
+
+    class Meta:
+        model = DailyUsage
+
+    day = factory.LazyFunction(lambda: datetime.now(UTC).date())
+    key = factory.SubFactory(ApiKeyFactory)
+    team = factory.LazyAttribute(lambda o: o.key.team)
+    route_name = "route"
+    requests = 1
