@@ -1,5 +1,9 @@
-from django.urls import URLPattern
+from django.urls import path
+
+from apps.metrics import views
 
 app_name = "metrics"
 
-urlpatterns: list[URLPattern] = []
+urlpatterns = [
+    path("history", views.history, name="history"),
+]
