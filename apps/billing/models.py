@@ -1,11 +1,14 @@
 """What requests cost."""
 
+from decimal import Decimal
+
 from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from apps.core.money import CURRENCY_PATTERN, currency_validator, from_picos
 from apps.fleet.models import Server
 from apps.keys.models import ApiKey, Team
 from apps.routes.models import Route
@@ -16,7 +19,9 @@ class Price(models.Model):
 
     server = models.ForeignKey(Server, on_delete=models.CASCADE, related_name="+")
     upstream_model = models.CharField(_("upstream model"), max_length=200)
-    currency = models.CharField(_("currency"), max_length=3, default="USD")
+    currency = models.CharField(
+        _("currency"), max_length=3, default="USD", validators=[currency_validator]
+    )
     input_per_million = models.DecimalField(
         _("input, per million tokens"),
         max_digits=14,
@@ -62,6 +67,9 @@ class Price(models.Model):
                 condition=Q(input_per_million__gte=0, output_per_million__gte=0, per_request__gte=0)
                 & (Q(cached_input_per_million__isnull=True) | Q(cached_input_per_million__gte=0)),
                 name="price_is_not_negative",
+            ),
+            models.CheckConstraint(
+                condition=Q(currency__regex=CURRENCY_PATTERN), name="price_currency_is_known"
             ),
         ]
 
@@ -138,6 +146,11 @@ class UsageRecord(models.Model):
 
     def __str__(self) -> str:
         return f"{self.id} {self.status}"
+
+    @property
+    def cost(self) -> Decimal | None:
+        """Exact amount of `currency`; `None` when no price was known."""
+        return None if self.cost_picos is None else from_picos(self.cost_picos)
 
 
 class DailyUsage(models.Model):

@@ -50,6 +50,11 @@ class InvalidRequestError(InferAdminError):
         super().__init__(message, code=code)
         self.fields = dict(fields or {})
 
+    @classmethod
+    def of(cls, field: str, problem: str) -> "InvalidRequestError":
+        """The error of one field; `problem` says what to change."""
+        return cls(f"{field}: {problem}", fields={field: [problem]})
+
 
 class AuthenticationError(InferAdminError):
     """No key, a wrong key, or one that is expired or revoked."""

@@ -2,7 +2,17 @@
 
 from decimal import ROUND_HALF_EVEN, Decimal
 
+from django.core.validators import RegexValidator
+from django.utils.translation import gettext_lazy as _
+
 PICOS = 10**12
+CURRENCY_PATTERN = r"^[A-Z]{3}$"
+
+currency_validator = RegexValidator(
+    CURRENCY_PATTERN,
+    _("Use the three capital letters of a currency, such as USD, EUR or CNY."),
+    code="invalid_currency",
+)
 _PICOS_PER_TOKEN_UNIT = PICOS // 10**6
 
 

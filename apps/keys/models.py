@@ -9,7 +9,8 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from apps.core.names import model_name_validator
+from apps.core.money import CURRENCY_PATTERN, currency_validator
+from apps.core.names import MODEL_NAME_PATTERN, model_name_validator
 from apps.routes.models import Route
 
 
@@ -31,6 +32,11 @@ class Team(models.Model):
         ordering = ["name"]
         verbose_name = _("team")
         verbose_name_plural = _("teams")
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(name__regex=MODEL_NAME_PATTERN), name="team_name_is_safe"
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.name
@@ -48,7 +54,7 @@ class ApiKey(models.Model):
         SUSPENDED = "suspended", _("Team suspended")
 
     team = models.ForeignKey(Team, on_delete=models.PROTECT, related_name="keys")
-    name = models.CharField(_("name"), max_length=128)
+    name = models.CharField(_("name"), max_length=128, validators=[model_name_validator])
     prefix = models.CharField(_("prefix"), max_length=16, editable=False)
     digest = models.CharField(max_length=64, unique=True, editable=False)
     allows_all_routes = models.BooleanField(_("all routes"), default=True)
@@ -85,6 +91,9 @@ class ApiKey(models.Model):
                 condition=Q(revoked_at__isnull=True, rotated_from__isnull=True),
                 name="key_name_once_a_team",
                 violation_error_message=_("The team has a key of this name already."),
+            ),
+            models.CheckConstraint(
+                condition=Q(name__regex=MODEL_NAME_PATTERN), name="key_name_is_safe"
             ),
         ]
 
@@ -136,8 +145,13 @@ class Limit(Scoped):
         TPM = "tpm", _("Tokens per minute")
         CONCURRENCY = "concurrency", _("Requests at once")
 
+    # A script in Redis counts with doubles, which are exact far beyond this.
+    MAX_VALUE = 10**12
+
     kind = models.CharField(_("kind"), max_length=20, choices=Kind)
-    value = models.PositiveBigIntegerField(_("value"), validators=[MinValueValidator(1)])
+    value = models.PositiveBigIntegerField(
+        _("value"), validators=[MinValueValidator(1), MaxValueValidator(MAX_VALUE)]
+    )
 
     class Meta:
         ordering = ["kind", "id"]
@@ -151,7 +165,9 @@ class Limit(Scoped):
                 name="limit_once_a_scope_and_kind",
                 violation_error_message=_("There is a limit of this kind already."),
             ),
-            models.CheckConstraint(condition=Q(value__gte=1), name="limit_is_positive"),
+            models.CheckConstraint(
+                condition=Q(value__gte=1, value__lte=10**12), name="limit_is_bounded"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -177,7 +193,9 @@ class Budget(Scoped):
         decimal_places=6,
         validators=[MinValueValidator(0), MaxValueValidator(9_000_000)],
     )
-    currency = models.CharField(_("currency"), max_length=3, default="USD")
+    currency = models.CharField(
+        _("currency"), max_length=3, default="USD", validators=[currency_validator]
+    )
     period = models.CharField(_("period"), max_length=10, choices=Period, default=Period.MONTH)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 
@@ -195,6 +213,9 @@ class Budget(Scoped):
             ),
             models.CheckConstraint(
                 condition=Q(amount__gte=0, amount__lte=9_000_000), name="budget_is_bounded"
+            ),
+            models.CheckConstraint(
+                condition=Q(currency__regex=CURRENCY_PATTERN), name="budget_currency_is_known"
             ),
         ]
 

@@ -1,0 +1,73 @@
+"""Questions about prices and what was spent."""
+
+from datetime import UTC, datetime, time, timedelta
+
+from django.db.models import Q, QuerySet, Sum
+
+from apps.billing.models import DailyUsage, Price, UsageRecord
+from apps.billing.pricing import PriceRow
+from apps.core.money import per_million_to_picos, to_picos
+from apps.keys.models import Budget
+from apps.keys.selectors import ancestry_of
+
+
+def price_row(price: Price) -> PriceRow:
+    """The price in pico-units a token and a request."""
+    cached = price.cached_input_per_million
+    return PriceRow(
+        id=price.pk,
+        currency=price.currency,
+        input_picos=per_million_to_picos(price.input_per_million),
+        output_picos=per_million_to_picos(price.output_per_million),
+        cached_input_picos=per_million_to_picos(
+            price.input_per_million if cached is None else cached
+        ),
+        request_picos=to_picos(price.per_request),
+    )
+
+
+def prices_in_force(moment: datetime) -> QuerySet[Price]:
+    """The price of each model and server at a moment, in one query."""
+    newest = (
+        Price.objects.filter(effective_from__lte=moment)
+        .order_by("server_id", "upstream_model", "-effective_from")
+        .distinct("server_id", "upstream_model")
+    )
+    return Price.objects.filter(pk__in=newest.values("pk")).select_related("server")
+
+
+def prices_now(at: datetime) -> dict[tuple[int, str], PriceRow]:
+    """Prices in force at a moment, by (server id, upstream model)."""
+    return {
+        (price.server_id, price.upstream_model): price_row(price) for price in prices_in_force(at)
+    }
+
+
+def spent_picos(budget: Budget, since: datetime) -> int:
+    """What the budget's holder spent in its currency since a moment, as the ledger has it.
+
+    A key includes those that it replaced by rotation. Whole UTC days are read from the daily sums,
+    the rest and routes, which may be renamed, from the records. Events that still wait in the
+    stream are not in it.
+    """
+    records = UsageRecord.objects.filter(currency=budget.currency)
+    if budget.route_id is not None:
+        return _sum(records.filter(route_id=budget.route_id, at__gte=since))
+    if budget.key_id is not None:
+        holder = Q(key_id__in=ancestry_of(budget.key_id))
+    else:
+        holder = Q(team_id=budget.team_id)
+    midnight = _midnight_from(since)
+    days = DailyUsage.objects.filter(holder, currency=budget.currency, day__gte=midnight.date())
+    return _sum(records.filter(holder, at__gte=since, at__lt=midnight)) + _sum(days)
+
+
+def _midnight_from(moment: datetime) -> datetime:
+    """The first UTC midnight that is not before the moment."""
+    utc = moment.astimezone(UTC)
+    midnight = datetime.combine(utc.date(), time(), UTC)
+    return midnight if midnight == utc else midnight + timedelta(days=1)
+
+
+def _sum(rows: QuerySet[UsageRecord] | QuerySet[DailyUsage]) -> int:
+    return int(rows.order_by().aggregate(total=Sum("cost_picos"))["total"] or 0)
