@@ -7,6 +7,7 @@ from urllib.parse import unquote, urlsplit
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.translation import gettext_lazy as _
+from servestatic.compress import Compressor
 
 from inferadmin import logs
 from inferadmin.env import env_bool, env_int, env_list, env_secret, env_str
@@ -163,6 +164,8 @@ STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "servestatic.storage.CompressedManifestStaticFilesStorage"},
 }
+# Source maps are asked for by a developer's browser only, and are slow to compress.
+SERVESTATIC_SKIP_COMPRESS_EXTENSIONS = (*Compressor.SKIP_COMPRESS_EXTENSIONS, "map")
 
 CHANNEL_LAYERS = {
     "default": {

@@ -36,10 +36,12 @@ class Command:
     # Time between the polite signal and SIGKILL.
     stop_seconds: float = 10
     ready_seconds: float = 60
-    # System user to run as; None: our own.
-    user: int | None = None
+    # Ids of the system user and group to run as; None: our own.
+    run_as: tuple[int, int] | None = None
     # File descriptors that the child inherits.
     descriptors: tuple[int, ...] = ()
+    # Called before each start, the ones after a crash too.
+    before_start: Callable[[], object] | None = None
 
 
 class Child:
@@ -70,6 +72,9 @@ class Child:
     def start(self) -> None:
         """Run the command. Call it from a thread that lives as long as the child shall."""
         _rotate(self.log_path)
+        if self.command.before_start is not None:
+            self.command.before_start()
+        user, group = self.command.run_as or (None, None)
         with self.log_path.open("ab") as log:
             self._process = subprocess.Popen(  # noqa: S603 - the command is ours
                 self.command.argv,
@@ -77,8 +82,9 @@ class Child:
                 stdout=log,
                 stderr=log,
                 env={**os.environ, **self.command.environment},
-                user=self.command.user,
-                group=self.command.user,
+                user=user,
+                group=group,
+                extra_groups=None if group is None else [group],
                 pass_fds=self.command.descriptors,
                 start_new_session=True,
                 preexec_fn=_die_with_parent(self.command.stop_signal),

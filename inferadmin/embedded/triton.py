@@ -1,5 +1,6 @@
 """A real Triton Inference Server (CPU, Python backend) out of the wheel `nvidia-pytriton`."""
 
+import hashlib
 import importlib.util
 import os
 import platform
@@ -16,6 +17,7 @@ from pathlib import Path
 from inferadmin.embedded.processes import Command, free_port
 
 EXAMPLES = Path(__file__).parent / "repository"
+_SHARED_MEMORY = Path("/dev/shm")  # noqa: S108
 # Python models share memory with the server; each instance takes this much at first.
 _SHARED_MEMORY_BYTES = 1024 * 1024
 
@@ -89,6 +91,7 @@ class Triton:
             argv=(str(_server_folder() / "bin" / "tritonserver"), *self._options()),
             environment=_environment(),
             is_ready=self._is_live,
+            before_start=self._free_shared_memory,
             ready_seconds=120,
             stop_seconds=15,
         )
@@ -108,8 +111,7 @@ class Triton:
             "metrics-address": "127.0.0.1",
             "metrics-port": self.metrics_port,
             "metrics-interval-ms": 1000,
-            # Two Tritons on one machine must not share memory regions by name.
-            "backend-config": f"python,shm-region-prefix-name=inferadmin_{self.http_port}_",
+            "backend-config": f"python,shm-region-prefix-name={self._memory_prefix}",
             # X-Request-ID reaches the models as a parameter.
             "http-header-forward-pattern": "(?i)x-request-id",
         }
@@ -119,6 +121,16 @@ class Triton:
             *(f"--load-model={name}" for name in self.load_at_start),
         ]
         return arguments
+
+    @property
+    def _memory_prefix(self) -> str:
+        """Start of the names of our shared memory: two Tritons of one machine must not meet."""
+        return f"inferadmin_{hashlib.sha256(str(self.backends).encode()).hexdigest()[:12]}_"
+
+    def _free_shared_memory(self) -> None:
+        """Give back what a Triton that was killed has left behind."""
+        for region in _SHARED_MEMORY.glob(f"{self._memory_prefix}*"):
+            region.unlink(missing_ok=True)
 
     def _is_live(self) -> bool:
         with urllib.request.urlopen(f"{self.url}/v2/health/live", timeout=2) as answer:  # noqa: S310

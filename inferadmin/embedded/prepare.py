@@ -1,0 +1,63 @@
+"""Migrate, gather static files, seed: `python -m inferadmin.embedded.prepare`, a plan on stdin."""
+
+import hashlib
+import os
+import sys
+
+import django
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "inferadmin.settings")
+django.setup()  # loads the apps, so it stands before their imports
+
+from django.conf import settings  # noqa: E402
+from django.contrib.staticfiles.finders import get_finders  # noqa: E402
+from django.core.management import call_command  # noqa: E402
+
+from inferadmin.embedded import seed  # noqa: E402
+from inferadmin.embedded.plan import Plan  # noqa: E402
+from inferadmin.embedded.progress import step  # noqa: E402
+from inferadmin.embedded.var import Var  # noqa: E402
+
+# Pages of packages that nobody can reach here: we show neither ReDoc nor DRF's browsable API.
+_UNUSED_STATIC = ["drf_spectacular_sidecar/redoc/*", "rest_framework/*"]
+
+
+def prepare(plan: Plan) -> None:
+    """Make the database and the static files fit the code; safe to run at every start."""
+    var = Var(plan.folder)
+    with step("Database tables"):
+        call_command("migrate", interactive=False, verbosity=0)
+    with step("Static files"):
+        _collect_static()
+    with step("First records"):
+        var.save_credentials(seed.seed(plan, var.credentials()))
+
+
+def _collect_static() -> None:
+    """`collectstatic`, left out when no source has changed: it compresses every file again."""
+    stamp = settings.STATIC_ROOT / ".sources"
+    digest = _static_digest()
+    if stamp.exists() and stamp.read_text(encoding="utf-8") == digest:
+        return
+    call_command(
+        "collectstatic",
+        interactive=False,
+        verbosity=0,
+        clear=True,
+        ignore_patterns=_UNUSED_STATIC,
+    )
+    stamp.write_text(digest, encoding="utf-8")
+
+
+def _static_digest() -> str:
+    """Digest of name, size and time of every static source."""
+    digest = hashlib.sha256()
+    for finder in get_finders():
+        for path, storage in finder.list(_UNUSED_STATIC):
+            found = os.stat(storage.path(path))
+            digest.update(f"{path}:{found.st_size}:{found.st_mtime_ns}\n".encode())
+    return digest.hexdigest()
+
+
+if __name__ == "__main__":
+    prepare(Plan.from_json(sys.stdin.buffer.read()))

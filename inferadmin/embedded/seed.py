@@ -1,0 +1,199 @@
+"""The first records: a person, the model servers of this machine, models, routes, a key, prices.
+
+Safe to run at every start. The servers' addresses follow the run; models, routes and prices are
+made once, together with the server they belong to, and then belong to the people who use them.
+"""
+
+import secrets
+from decimal import Decimal
+from typing import TypedDict
+
+from django.db import transaction
+
+from apps.billing.models import Price
+from apps.catalog.models import ModelVersion, ServedModel
+from apps.core.actors import SYSTEM
+from apps.core.models import ManagementToken, User
+from apps.core.roles import Role
+from apps.core.secrets import digest_of, encrypt
+from apps.core.services import token_issue
+from apps.fleet.models import Placement, Server
+from apps.keys.models import ApiKey, Team
+from apps.keys.services import key_issue, team_create
+from apps.routes.models import Route, Target
+from inferadmin.embedded.plan import Plan
+from inferadmin.embedded.var import Credentials
+
+TRITON = "triton-local"
+LLAMA_CPP = "llamacpp-local"
+_USERNAME = "admin"
+_TEAM = "demo"
+
+
+class _Model(TypedDict):
+    kind: ServedModel.Kind
+    description: str
+    # Number → note.
+    versions: dict[int, str]
+
+
+_MODELS: dict[str, _Model] = {
+    "smollm2": {
+        "kind": ServedModel.Kind.LLM,
+        "description": "SmolLM2-135M-Instruct, streaming",
+        "versions": {1: "4-bit weights, llama.cpp"},
+    },
+    "language-id": {
+        "kind": ServedModel.Kind.CLASSIFIER,
+        "description": "Which language is a text written in?",
+        "versions": {1: "py3langid, 97 languages", 2: "fastText lid.176, 176 languages"},
+    },
+    "minilm": {
+        "kind": ServedModel.Kind.EMBEDDING,
+        "description": "all-MiniLM-L6-v2, vectors of 384 numbers",
+        "versions": {1: "NumPy"},
+    },
+}
+
+# Server, model → price of a million input and output tokens in USD.
+_PRICES = {
+    (TRITON, "smollm2"): ("0.05", "0.20"),
+    (TRITON, "minilm"): ("0.02", "0"),
+}
+_LLAMA_CPP_PRICE = ("0.15", "0.60")
+
+
+@transaction.atomic
+def seed(plan: Plan, known: Credentials) -> Credentials:
+    """Make what is missing. Of `known`, what still works is kept; the rest is made anew."""
+    user, password = _admin(known.get("password"))
+    triton, llama_cpp = _triton(plan), _llama_cpp(plan)
+    if not Route.objects.exists():
+        _routes(triton, llama_cpp, plan.llama_cpp_model)
+    return Credentials(
+        url=plan.url,
+        username=_USERNAME,
+        password=password,
+        api_key=_api_key(known.get("api_key")),
+        management_token=_management_token(user, known.get("management_token")),
+    )
+
+
+def _admin(password: str | None) -> tuple[User, str]:
+    """The first user. Without a known password it gets a new one: the way back in."""
+    user = User.objects.filter(username=_USERNAME).first()
+    if user is not None and password:
+        return user, password
+    password = password or secrets.token_urlsafe(15)
+    if user is None:
+        return User.objects.create_user(_USERNAME, password, role=Role.ADMIN), password
+    user.set_password(password)
+    user.save(update_fields=["password"])
+    return user, password
+
+
+def _management_token(user: User, known: str | None) -> str:
+    usable = ManagementToken.objects.filter(user=user, revoked_at=None)
+    if known and usable.filter(digest=digest_of(known)).exists():
+        return known
+    return token_issue(actor=SYSTEM, user=user, name="made at first start")[1]
+
+
+def _api_key(known: str | None) -> str:
+    if known and ApiKey.objects.filter(digest=digest_of(known), revoked_at=None).exists():
+        return known
+    team = Team.objects.filter(name=_TEAM).first() or team_create(actor=SYSTEM, name=_TEAM)
+    taken = ApiKey.objects.filter(team=team).count()
+    return key_issue(actor=SYSTEM, team_id=team.pk, name=f"first-steps-{taken + 1}")[1]
+
+
+def _server(name: str, **values: object) -> tuple[Server, bool]:
+    return Server.objects.update_or_create(name=name, defaults=values)
+
+
+def _triton(plan: Plan) -> Server:
+    """The Triton of this machine; where none can run, a record that says why."""
+    if plan.triton is None:
+        return _server(
+            TRITON,
+            kind=Server.Kind.TRITON,
+            url="http://127.0.0.1:8000",
+            is_enabled=False,
+            note=f"It does not run: {plan.triton_obstacle}",
+        )[0]
+    server, is_new = _server(
+        TRITON,
+        kind=Server.Kind.TRITON,
+        url=plan.triton.url,
+        grpc_address=plan.triton.grpc_address,
+        metrics_url=plan.triton.metrics_url,
+        is_enabled=True,
+        note="CPU, Python backend; runs as a part of `make up`",
+    )
+    if is_new:
+        _models(server)
+    return server
+
+
+def _models(server: Server) -> None:
+    for name, facts in _MODELS.items():
+        model, _is_new = ServedModel.objects.get_or_create(
+            name=name, defaults={"kind": facts["kind"], "description": facts["description"]}
+        )
+        for number, note in facts["versions"].items():
+            ModelVersion.objects.get_or_create(model=model, number=number, defaults={"note": note})
+        Placement.objects.get_or_create(
+            server=server, model=model, defaults={"desired": Placement.Desired.LOADED}
+        )
+    for (server_name, name), prices in _PRICES.items():
+        if server_name == server.name:
+            _price(server, name, prices)
+
+
+def _llama_cpp(plan: Plan) -> Server:
+    server, is_new = _server(
+        LLAMA_CPP,
+        kind=Server.Kind.LLAMA_CPP,
+        url=plan.llama_cpp.url,
+        metrics_url=plan.llama_cpp.metrics_url,
+        api_key_encrypted=encrypt(plan.llama_cpp.api_key),
+        is_external=True,
+        note="The same model behind OpenAI's protocol; plays a paid external API",
+    )
+    if is_new:
+        _price(server, plan.llama_cpp_model, _LLAMA_CPP_PRICE)
+    return server
+
+
+def _price(server: Server, upstream_model: str, prices: tuple[str, str]) -> None:
+    Price.objects.create(
+        server=server,
+        upstream_model=upstream_model,
+        input_per_million=Decimal(prices[0]),
+        output_per_million=Decimal(prices[1]),
+    )
+
+
+def _routes(triton: Server, llama_cpp: Server, llama_cpp_model: str) -> None:
+    own = Target(server=triton, upstream_model="smollm2", protocol=Target.Protocol.TRITON_GENERATE)
+    external = {
+        "server": llama_cpp,
+        "upstream_model": llama_cpp_model,
+        "protocol": Target.Protocol.OPENAI,
+    }
+    vectors = Target(server=triton, upstream_model="minilm", protocol=Target.Protocol.TRITON_INFER)
+    _route(
+        "smollm2",
+        "Own hardware first, the external API when it fails",
+        own,
+        Target(**external, tier=1),
+    )
+    _route("smollm2-llamacpp", "The external API only", Target(**external))
+    _route("minilm", "Embeddings", vectors)
+
+
+def _route(name: str, description: str, *targets: Target) -> None:
+    route = Route.objects.create(name=name, description=description)
+    for target in targets:
+        target.route = route
+        target.save()
