@@ -71,7 +71,8 @@ async def _texts_async(
 ) -> AsyncIterator[str]:
     """The same as `_texts`; under ASGI Django would collect a plain iterator into a list."""
     texts = _texts(header, next_block)
-    while (text := await sync_to_async(next)(texts, None)) is not None:
+    following = sync_to_async(lambda: next(texts, None))
+    while (text := await following()) is not None:
         yield text
 
 

@@ -29,3 +29,8 @@ def from_picos(picos: int) -> Decimal:
 def per_million_to_picos(price: Decimal) -> int:
     """Pico-units for one token at `price` per million tokens (six decimals are exact)."""
     return int((price * _PICOS_PER_TOKEN_UNIT).to_integral_value(rounding=ROUND_HALF_EVEN))
+
+
+def plain(amount: Decimal) -> str:
+    """Exact digits without exponent and trailing zeros, as files and JSON carry an amount."""
+    return f"{amount.normalize():f}"

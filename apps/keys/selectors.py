@@ -19,7 +19,7 @@ def teams_with_key_counts() -> QuerySet[Team]:
     works = Q(keys__revoked_at=None) & (
         Q(keys__expires_at=None) | Q(keys__expires_at__gt=timezone.now())
     )
-    return Team.objects.annotate(active_keys=Count("keys", filter=works))
+    return Team.objects.annotate(active_keys=Count("keys", filter=works)).order_by("name")
 
 
 def keys_in_state(keys: QuerySet[ApiKey], state: str, moment: datetime) -> QuerySet[ApiKey]:
