@@ -142,6 +142,10 @@ class UsageRecord(models.Model):
                 condition=Q(cost_picos__isnull=True) | Q(cost_picos__gte=0),
                 name="cost_is_not_negative",
             ),
+            models.CheckConstraint(
+                condition=Q(status__in=("ok", "error", "cancelled", "partial", "lost")),
+                name="usage_status_is_known",
+            ),
         ]
 
     def __str__(self) -> str:
