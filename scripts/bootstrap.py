@@ -56,7 +56,7 @@ def make_environment() -> None:
     with step("Python environment .venv"):
         shutil.rmtree(VENV, ignore_errors=True)
         try:
-            venv.create(VENV, with_pip=True)
+            venv.create(VENV, with_pip=True, symlinks=True)
         except (subprocess.CalledProcessError, OSError) as exc:
             shutil.rmtree(VENV, ignore_errors=True)
             raise BootstrapError(

@@ -84,8 +84,9 @@ class Var:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as exc:
-            lock.seek(0)
-            raise LockedError(int(lock.read().strip() or 0)) from exc
+            with lock:
+                lock.seek(0)
+                raise LockedError(int(lock.read().strip() or 0)) from exc
         lock.truncate(0)
         lock.write(str(os.getpid()))
         lock.flush()
@@ -177,7 +178,7 @@ def _signal(remnant: Remnant, number: int) -> None:
     try:
         os.kill(remnant["pid"], signal.Signals(number))
     except ProcessLookupError:
-        return  # the leader is gone, the rest of its group is killed below
+        kill_group(remnant["pid"])  # the rest of a group has nobody left to end it in order
 
 
 def _wait(remnants: list[Remnant]) -> None:
