@@ -1,7 +1,10 @@
-"""Telling open pages that an object has changed; they fetch it again through its normal view."""
+"""Pushing to open pages. Mostly: an object has changed, fetch it again through its normal view."""
 
-from typing import TypedDict
+import asyncio
+from collections.abc import Iterable, Mapping
+from typing import Any, TypedDict
 
+import redis
 import structlog
 from asgiref.sync import async_to_sync
 from channels.layers import get_channel_layer
@@ -10,6 +13,8 @@ from django.db import transaction
 log = structlog.get_logger(__name__)
 
 CHANGES_GROUP = "live.changes"
+# What cannot be pushed within this time is dropped: pages poll by themselves.
+PUSH_SECONDS = 2
 
 
 class Changed(TypedDict):
@@ -25,14 +30,24 @@ class Changed(TypedDict):
 def changed_on_commit(kind: str, pk: object, *, server_id: int | None = None) -> None:
     """After commit, tell every open page that `kind` `pk` has changed. Never raises."""
     payload = Changed(type="live.changed", kind=kind, id=str(pk), server_id=server_id)
-    transaction.on_commit(lambda: _send(payload))
+    transaction.on_commit(lambda: push([(CHANGES_GROUP, payload)]))
 
 
-def _send(payload: Changed) -> None:
+def push(messages: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
+    """Send each payload to its group, in order. Never raises; Redis being away costs 2 s at most.
+
+    For code without a running event loop: services, tasks, ordinary views.
+    """
+    try:
+        async_to_sync(_push)(list(messages))
+    except (OSError, redis.RedisError) as exc:  # TimeoutError is an OSError
+        log.warning("core.change_not_pushed", error=type(exc).__name__)
+
+
+async def _push(messages: list[tuple[str, Mapping[str, Any]]]) -> None:
     layer = get_channel_layer()
     if layer is None:
         return
-    try:
-        async_to_sync(layer.group_send)(CHANGES_GROUP, dict(payload))
-    except OSError as exc:  # Redis away: pages poll by themselves
-        log.warning("core.change_not_pushed", kind=payload["kind"], error=type(exc).__name__)
+    async with asyncio.timeout(PUSH_SECONDS):
+        for group, payload in messages:
+            await layer.group_send(group, dict(payload))

@@ -9,6 +9,7 @@ from urllib.parse import parse_qs
 import orjson
 import redis
 import structlog
+from asgiref.sync import sync_to_async
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.db import DatabaseError
@@ -21,7 +22,8 @@ from apps.metrics.events import Changed, Frame, Heartbeat, TickEvent, group_of
 from apps.metrics.names import Topic, topic_of
 from apps.metrics.outbox import Outbox
 from apps.metrics.selectors import history as histories
-from apps.metrics.selectors.watchers import may_still_watch
+from apps.metrics.selectors.people import may_still_watch
+from apps.metrics.watchers import watch
 
 log = structlog.get_logger(__name__)
 
@@ -81,6 +83,8 @@ class LiveConsumer(AsyncWebsocketConsumer):
         for group in [CHANGES_GROUP, *map(group_of, topics)]:
             await layer.group_add(group, self.channel_name)
             self.groups.append(group)  # left by the base class when the socket closes
+        self._topics = [str(topic) for topic in topics]
+        await sync_to_async(watch)(self._topics)
         for topic in topics:
             self._outbox.add(await database_sync_to_async(histories.history)(topic))
         self._helpers = [
@@ -130,6 +134,8 @@ class LiveConsumer(AsyncWebsocketConsumer):
             if not await self._may_still_watch():
                 await self._end(NOT_SIGNED_IN)
                 return
+            with suppress(redis.RedisError):
+                await sync_to_async(watch)(self._topics)
             self._outbox.add(Heartbeat(type="heartbeat", t=int(time())))
 
     async def _end(self, code: int) -> None:
