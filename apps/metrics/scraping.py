@@ -86,7 +86,7 @@ async def _page(client: httpx.AsyncClient, target: Target) -> str:
     async with client.stream("GET", target.url, headers=headers) as response:
         _check(response)
         body = bytearray()
-        async for chunk in response.aiter_raw():
+        async for chunk in response.aiter_bytes():
             body += chunk
             if len(body) > MAX_BODY_BYTES:
                 raise _RefusedError("too_large")
