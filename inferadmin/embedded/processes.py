@@ -40,8 +40,8 @@ class Command:
     run_as: tuple[int, int] | None = None
     # File descriptors that the child inherits.
     descriptors: tuple[int, ...] = ()
-    # Called before each start, the ones after a crash too.
-    before_start: Callable[[], object] | None = None
+    # Removes what the child leaves behind; called before each start and after each end.
+    tidy: Callable[[], None] = lambda: None
 
 
 class Child:
@@ -72,8 +72,7 @@ class Child:
     def start(self) -> None:
         """Run the command. Call it from a thread that lives as long as the child shall."""
         _rotate(self.log_path)
-        if self.command.before_start is not None:
-            self.command.before_start()
+        self.command.tidy()
         user, group = self.command.run_as or (None, None)
         with self.log_path.open("ab") as log:
             self._process = subprocess.Popen(  # noqa: S603 - the command is ours
@@ -115,6 +114,7 @@ class Child:
             self._process.wait(self.command.stop_seconds)
         kill_group(self._process.pid)
         self._process.wait()
+        self.command.tidy()
 
     def _complaint(self, what: str) -> str:
         return f"{self.command.name} {what}; its log {self.log_path} ends with:\n{self._tail()}"

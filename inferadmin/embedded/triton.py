@@ -91,7 +91,7 @@ class Triton:
             argv=(str(_server_folder() / "bin" / "tritonserver"), *self._options()),
             environment=_environment(),
             is_ready=self._is_live,
-            before_start=self._free_shared_memory,
+            tidy=self._free_shared_memory,
             ready_seconds=120,
             stop_seconds=15,
         )
