@@ -239,10 +239,18 @@ GATEWAY_IDLE_TIMEOUT_SECONDS = env_int("GATEWAY_IDLE_TIMEOUT_SECONDS", 30)
 GATEWAY_TOTAL_TIMEOUT_SECONDS = env_int("GATEWAY_TOTAL_TIMEOUT_SECONDS", 600)
 GATEWAY_MAX_REQUESTS = env_int("GATEWAY_MAX_REQUESTS", 2000)
 
+# Model servers: networks that their addresses may lie in, and threads that a Triton loads with
+# (its --model-load-thread-count). Link-local and metadata addresses are refused in any case.
+ALLOWED_TARGET_NETWORKS = env_list("ALLOWED_TARGET_NETWORKS", "0.0.0.0/0,::/0")
+TRITON_LOAD_THREADS = env_int("TRITON_LOAD_THREADS", 4)
+
 # Telemetry: days that samples and usage details are kept.
 SAMPLE_RETENTION_DAYS = env_int("SAMPLE_RETENTION_DAYS", 30)
 # Seconds between two sweeps over all servers.
 SWEEP_INTERVAL_SECONDS = env_int("SWEEP_INTERVAL_SECONDS", 2)
+
+# Opens /metrics to other machines; empty: only this machine may read it.
+METRICS_TOKEN = env_secret("METRICS_TOKEN", "")
 
 LOG_FORMAT = env_str("LOG_FORMAT", "console" if DEBUG else "json")
 LOG_LEVEL = env_str("LOG_LEVEL", "INFO")

@@ -3,12 +3,13 @@
 from django.contrib import admin
 from django.urls import include, path
 
-from inferadmin import views
+from inferadmin import probes, views
 
 urlpatterns = [
     path("", views.home, name="home"),
-    path("healthz", views.healthz, name="healthz"),
-    path("readyz", views.readyz, name="readyz"),
+    path("healthz", probes.healthz, name="healthz"),
+    path("readyz", probes.readyz, name="readyz"),
+    path("metrics", probes.metrics, name="metrics"),
     path("account/", include("apps.core.urls")),
     path("fleet/", include("apps.fleet.urls")),
     path("models/", include("apps.catalog.urls")),

@@ -6,4 +6,5 @@ app_name = "metrics"
 
 urlpatterns = [
     path("history", views.history, name="history"),
+    path("system", views.system_banner, name="system-banner"),
 ]

@@ -1,13 +1,16 @@
-"""Numbers for pages that draw charts without a socket."""
+"""Fragments and numbers for pages: history without a socket, the state of the product."""
 
-from django.http import HttpRequest, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
 from apps.core.edges import requires
 from apps.core.errors import InferAdminError, InvalidRequestError
 from apps.core.roles import Permission
 from apps.metrics.names import topic_of
+from apps.metrics.problems import problems_of
 from apps.metrics.selectors import history as histories
+from apps.metrics.selectors.system import system_state
 
 
 @require_GET
@@ -35,3 +38,24 @@ def _error(exc: InferAdminError) -> JsonResponse:
     if isinstance(exc, InvalidRequestError):
         body["fields"] = exc.fields
     return JsonResponse({"error": body}, status=exc.status)
+
+
+@require_GET
+@requires(Permission.VIEW)
+def system_banner(request: HttpRequest) -> HttpResponse:
+    """Banners about the product itself, empty when all is well; JSON for `Accept: …/json`."""
+    problems = problems_of(system_state())
+    if request.get_preferred_type(["text/html", "application/json"]) == "application/json":
+        body = {
+            "problems": [
+                {
+                    "code": item.code,
+                    "tone": item.tone,
+                    "title": str(item.title),
+                    "advice": str(item.advice),
+                }
+                for item in problems
+            ]
+        }
+        return JsonResponse(body, headers={"Cache-Control": "no-store"})
+    return render(request, "metrics/system_banner.html", {"problems": problems})
