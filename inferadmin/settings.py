@@ -238,6 +238,10 @@ GATEWAY_FIRST_BYTE_TIMEOUT_SECONDS = env_int("GATEWAY_FIRST_BYTE_TIMEOUT_SECONDS
 GATEWAY_IDLE_TIMEOUT_SECONDS = env_int("GATEWAY_IDLE_TIMEOUT_SECONDS", 30)
 GATEWAY_TOTAL_TIMEOUT_SECONDS = env_int("GATEWAY_TOTAL_TIMEOUT_SECONDS", 600)
 GATEWAY_MAX_REQUESTS = env_int("GATEWAY_MAX_REQUESTS", 2000)
+# How long Redis may take to admit or settle a request before requests are refused.
+GATEWAY_REDIS_TIMEOUT_MILLISECONDS = env_int("GATEWAY_REDIS_TIMEOUT_MILLISECONDS", 50)
+# What a web process serves: `all`, `gateway` (/v1 and the probes) or `console` (all but /v1).
+SERVE = env_str("SERVE", "all")
 
 # Model servers: networks that their addresses may lie in, and threads that a Triton loads with
 # (its --model-load-thread-count). Link-local and metadata addresses are refused in any case.

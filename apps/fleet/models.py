@@ -82,6 +82,13 @@ class Server(models.Model):
     control_mode = models.CharField(
         max_length=20, choices=ControlMode, default=ControlMode.UNKNOWN, editable=False
     )
+    # None: not asked yet, or to be asked again.
+    control_checked_at = models.DateTimeField(null=True, editable=False)
+    # When the last look began, and how many have failed since one succeeded.
+    looked_at = models.DateTimeField(null=True, editable=False)
+    failed_looks = models.PositiveIntegerField(default=0, editable=False)
+    # Names of the models that an engine other than Triton offers, sorted.
+    offered_models = models.JSONField(default=list, blank=True, editable=False)
 
     class Meta:
         ordering = ["name"]
@@ -154,11 +161,14 @@ class Placement(models.Model):
     # Counts changes of what is wanted; an operation carries the number it works for.
     generation = models.PositiveIntegerField(default=0)
     observed = models.CharField(max_length=20, choices=Observed, default=Observed.UNKNOWN)
-    # One item a known version, highest first: {"number": 2, "state": "READY", "reason": ""}.
+    # One item a version that the server's process knows, highest first:
+    # {"number": 2, "state": "READY", "reason": ""}. As last seen where `observed` is UNKNOWN.
     versions = models.JSONField(default=list)
     # Server's own words for a failure, paths and tracebacks stripped; "" when there is none.
     reason = models.TextField(blank=True)
+    # When versions or reason were last seen to change; None before the first look.
     observed_at = models.DateTimeField(null=True)
+    # Since when `observed` is what it is.
     since = models.DateTimeField(default=timezone.now)
 
     class Meta:
@@ -176,6 +186,18 @@ class Placement(models.Model):
     def ready_versions(self) -> list[int]:
         """Numbers of the versions that answer requests, highest first."""
         return [item["number"] for item in self.versions if item["state"] == "READY"]
+
+    @property
+    def latest_operation(self) -> "Operation | None":
+        """The newest operation; free of charge on rows of `selectors.placements_of`."""
+        found = getattr(self, "latest_operations", None)
+        return next(iter(self.operations.all()[:1] if found is None else found), None)
+
+    @property
+    def open_operation(self) -> "Operation | None":
+        """The operation that is under way; there is at most one, and it is the newest."""
+        latest = self.latest_operation
+        return latest if latest is not None and latest.is_open else None
 
 
 class Operation(models.Model):
@@ -201,6 +223,12 @@ class Operation(models.Model):
         SUPERSEDED = "superseded", _("Superseded")
         NEEDS_RESTART = "needs_restart", _("Needs restart")
 
+    class Step(models.TextChoices):
+        """The command that is next or under way; a reload is an unload and then a load."""
+
+        UNLOAD = "unload", _("Unload")
+        LOAD = "load", _("Load")
+
     OPEN_STATES = ("pending", "dispatched", "observing", "verifying")
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -216,11 +244,22 @@ class Operation(models.Model):
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
     )
     requested_by_label = models.CharField(max_length=150)
+    # How often the command of this step was sent.
     attempts = models.PositiveSmallIntegerField(default=0)
+    step = models.CharField(max_length=20, choices=Step, default=Step.LOAD)
     created_at = models.DateTimeField(default=timezone.now)
+    # When the first command was sent, and the last one of this step.
     dispatched_at = models.DateTimeField(null=True)
-    # A worker that works on it moves this on; another adopts the operation when it is old.
+    sent_at = models.DateTimeField(null=True)
+    # True: the server said yes. None: no answer (yet), so only what is seen counts.
+    is_accepted = models.BooleanField(null=True)
+    # True once the index has shown the model in motion after the command.
+    has_moved = models.BooleanField(default=False)
+    # A worker that works on it sets this; another adopts the operation when it is old.
     heartbeat_at = models.DateTimeField(null=True)
+    # Not to be looked at before: the back-off after a server that does not answer.
+    due_at = models.DateTimeField(default=timezone.now)
+    # Of this step: beyond it the operation is stalled, or failed when nothing was sent.
     deadline_at = models.DateTimeField()
     finished_at = models.DateTimeField(null=True)
 
