@@ -73,6 +73,7 @@ INSTALLED_APPS = [
     "apps.metrics",
     "apps.billing",
     "apps.gateway",
+    "inferadmin",
 ]
 
 MIDDLEWARE = [

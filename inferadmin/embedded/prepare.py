@@ -5,6 +5,7 @@ import os
 import sys
 
 import django
+import redis
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "inferadmin.settings")
 django.setup()  # loads the apps, so it stands before their imports
@@ -12,7 +13,9 @@ django.setup()  # loads the apps, so it stands before their imports
 from django.conf import settings  # noqa: E402
 from django.contrib.staticfiles.finders import get_finders  # noqa: E402
 from django.core.management import call_command  # noqa: E402
+from django.db import OperationalError, connection  # noqa: E402
 
+from apps.core.redis import connection as redis_connection  # noqa: E402
 from inferadmin.embedded import seed  # noqa: E402
 from inferadmin.embedded.plan import Plan  # noqa: E402
 from inferadmin.embedded.progress import step  # noqa: E402
@@ -25,12 +28,25 @@ _UNUSED_STATIC = ["drf_spectacular_sidecar/redoc/*", "rest_framework/*"]
 def prepare(plan: Plan) -> None:
     """Make the database and the static files fit the code; safe to run at every start."""
     var = Var(plan.folder)
+    _require_services()
     with step("Database tables"):
         call_command("migrate", interactive=False, verbosity=0)
     with step("Static files"):
         _collect_static()
     with step("First records"):
         var.save_credentials(seed.seed(plan, var.credentials()))
+
+
+def _require_services() -> None:
+    """End with what to do when PostgreSQL or Redis, which may be someone else's, is not there."""
+    try:
+        connection.ensure_connection()
+    except OperationalError as exc:
+        sys.exit(f"\nPostgreSQL does not answer (INFERADMIN_DATABASE_URL): {exc}")
+    try:
+        redis_connection().ping()
+    except redis.RedisError as exc:
+        sys.exit(f"\nRedis does not answer (INFERADMIN_REDIS_URL): {exc}")
 
 
 def _collect_static() -> None:

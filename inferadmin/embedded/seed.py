@@ -6,18 +6,22 @@ made once, together with the server they belong to, and then belong to the peopl
 
 import secrets
 from decimal import Decimal
-from typing import TypedDict
+from typing import TypedDict, Unpack
 
 from django.db import transaction
 
 from apps.billing.models import Price
+from apps.billing.services.prices import Rates, price_set
 from apps.catalog.models import ModelVersion, ServedModel
+from apps.catalog.services import model_create
 from apps.core.actors import SYSTEM
 from apps.core.models import ManagementToken, User
 from apps.core.roles import Role
-from apps.core.secrets import digest_of, encrypt
+from apps.core.secrets import digest_of
 from apps.core.services import token_issue
-from apps.fleet.models import Placement, Server
+from apps.fleet.models import Operation, Placement, Server
+from apps.fleet.services.operations import operation_request
+from apps.fleet.services.servers import server_create, server_update
 from apps.keys.models import ApiKey, Team
 from apps.keys.services import key_issue, team_create
 from apps.routes.models import Route, Target
@@ -26,8 +30,19 @@ from inferadmin.embedded.var import Credentials
 
 TRITON = "triton-local"
 LLAMA_CPP = "llamacpp-local"
+# Triton's usual address, for the record of one that does not run.
+_NOWHERE = "http://127.0.0.1:8000"
 _USERNAME = "admin"
 _TEAM = "demo"
+
+
+class _ServerFacts(TypedDict, total=False):
+    grpc_address: str
+    metrics_url: str
+    is_external: bool
+    is_enabled: bool
+    api_key: str
+    note: str
 
 
 class _Model(TypedDict):
@@ -55,11 +70,8 @@ _MODELS: dict[str, _Model] = {
     },
 }
 
-# Server, model → price of a million input and output tokens in USD.
-_PRICES = {
-    (TRITON, "smollm2"): ("0.05", "0.20"),
-    (TRITON, "minilm"): ("0.02", "0"),
-}
+# USD for a million input tokens, and for a million output tokens.
+_TRITON_PRICES = {"smollm2": ("0.05", "0.20"), "minilm": ("0.02", "0")}
 _LLAMA_CPP_PRICE = ("0.15", "0.60")
 
 
@@ -107,71 +119,76 @@ def _api_key(known: str | None) -> str:
     return key_issue(actor=SYSTEM, team_id=team.pk, name=f"first-steps-{taken + 1}")[1]
 
 
-def _server(name: str, **values: object) -> tuple[Server, bool]:
-    return Server.objects.update_or_create(name=name, defaults=values)
-
-
 def _triton(plan: Plan) -> Server:
     """The Triton of this machine; where none can run, a record that says why."""
     if plan.triton is None:
+        note = f"It does not run: {plan.triton_obstacle}"
         return _server(
-            TRITON,
-            kind=Server.Kind.TRITON,
-            url="http://127.0.0.1:8000",
-            is_enabled=False,
-            note=f"It does not run: {plan.triton_obstacle}",
-        )[0]
-    server, is_new = _server(
+            TRITON, Server.Kind.TRITON, url=_NOWHERE, is_enabled=False, is_external=False, note=note
+        )
+    server = _server(
         TRITON,
-        kind=Server.Kind.TRITON,
+        Server.Kind.TRITON,
         url=plan.triton.url,
         grpc_address=plan.triton.grpc_address,
         metrics_url=plan.triton.metrics_url,
         is_enabled=True,
+        is_external=False,
         note="CPU, Python backend; runs as a part of `make up`",
     )
-    if is_new:
+    if not server.placements.exists():
         _models(server)
     return server
 
 
+def _server(name: str, kind: str, url: str, **facts: Unpack[_ServerFacts]) -> Server:
+    """The server with these facts, new or changed."""
+    server = Server.objects.filter(name=name).first()
+    if server is None:
+        return server_create(actor=SYSTEM, name=name, kind=kind, url=url, **facts)
+    return server_update(actor=SYSTEM, server_id=server.pk, url=url, **facts)
+
+
 def _models(server: Server) -> None:
+    """The example models: known, wanted, and asked for as an operator would."""
     for name, facts in _MODELS.items():
-        model, _is_new = ServedModel.objects.get_or_create(
-            name=name, defaults={"kind": facts["kind"], "description": facts["description"]}
+        model = ServedModel.objects.filter(name=name).first() or model_create(
+            actor=SYSTEM, name=name, kind=facts["kind"], description=facts["description"]
         )
         for number, note in facts["versions"].items():
             ModelVersion.objects.get_or_create(model=model, number=number, defaults={"note": note})
-        Placement.objects.get_or_create(
-            server=server, model=model, defaults={"desired": Placement.Desired.LOADED}
-        )
-    for (server_name, name), prices in _PRICES.items():
-        if server_name == server.name:
-            _price(server, name, prices)
+        placement = Placement.objects.create(server=server, model=model)
+        operation_request(actor=SYSTEM, placement_id=placement.pk, kind=Operation.Kind.LOAD)
+    for name, prices in _TRITON_PRICES.items():
+        _price(server, name, prices)
 
 
 def _llama_cpp(plan: Plan) -> Server:
-    server, is_new = _server(
+    server = _server(
         LLAMA_CPP,
-        kind=Server.Kind.LLAMA_CPP,
+        Server.Kind.LLAMA_CPP,
         url=plan.llama_cpp.url,
         metrics_url=plan.llama_cpp.metrics_url,
-        api_key_encrypted=encrypt(plan.llama_cpp.api_key),
+        api_key=plan.llama_cpp.api_key,
+        is_enabled=True,
         is_external=True,
         note="The same model behind OpenAI's protocol; plays a paid external API",
     )
-    if is_new:
-        _price(server, plan.llama_cpp_model, _LLAMA_CPP_PRICE)
+    _price(server, plan.llama_cpp_model, _LLAMA_CPP_PRICE)
     return server
 
 
 def _price(server: Server, upstream_model: str, prices: tuple[str, str]) -> None:
-    Price.objects.create(
-        server=server,
-        upstream_model=upstream_model,
+    """A first price, where there is none."""
+    if Price.objects.filter(server=server, upstream_model=upstream_model).exists():
+        return
+    rates = Rates(
         input_per_million=Decimal(prices[0]),
         output_per_million=Decimal(prices[1]),
+        cached_input_per_million=None,
+        per_request=Decimal(0),
     )
+    price_set(actor=SYSTEM, server_id=server.pk, upstream_model=upstream_model, rates=rates)
 
 
 def _routes(triton: Server, llama_cpp: Server, llama_cpp_model: str) -> None:
