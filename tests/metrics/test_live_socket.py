@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from typing import Any, cast
 
 import pytest
@@ -10,12 +11,18 @@ from asgiref.sync import sync_to_async
 from channels.db import database_sync_to_async
 from channels.layers import get_channel_layer
 from channels.testing import WebsocketCommunicator
+from django.conf import LazySettings
 from django.contrib.auth.models import AnonymousUser
 from django.db import connections
+from django.utils import timezone
 
 from apps.core.models import User
 from apps.metrics.consumers import LiveConsumer
 from apps.metrics.events import Tick, TickEvent
+from apps.metrics.points import Point, SeriesKey
+from apps.metrics.services.samples import samples_write
+from apps.metrics.watchers import watched
+from inferadmin import settings as product_settings
 from tests.factories import ServerFactory, UserFactory
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -200,3 +207,58 @@ async def test_a_browser_that_does_not_read_at_all_is_cut_off(viewer: User) -> N
     socket = socket_of(viewer, consumer=Stuck)
 
     assert await close_code_of(socket) == 4408
+
+
+async def test_the_snapshot_is_aligned_and_shows_gaps(viewer: User) -> None:
+    now = timezone.now()
+    key = SeriesKey("requests_per_second", None)
+    await database_sync_to_async(samples_write)(
+        points=[
+            Point(key, now - timedelta(seconds=60), 4.0),
+            Point(key, now - timedelta(seconds=20), 2.0),
+        ]
+    )
+
+    socket = socket_of(viewer)
+    await socket.connect()
+    snapshot = await socket.receive_json_from()
+
+    line = snapshot["series"]["requests_per_second"]
+    assert len(line) == len(snapshot["t"])
+    assert [value for value in line if value is not None] == [4.0, 2.0]
+    assert set(snapshot["series"]) == {"requests_per_second"}
+    await socket.disconnect()
+
+
+@pytest.mark.usefixtures("empty_redis")
+async def test_a_topic_is_watched_while_a_socket_is_open(viewer: User) -> None:
+    assert watched() == set()
+
+    async with watching(viewer):
+        assert watched() == {"overview"}
+
+
+async def test_a_socket_over_real_redis(viewer: User, settings: LazySettings) -> None:
+    settings.CHANNEL_LAYERS = product_settings.CHANNEL_LAYERS
+
+    async with watching(viewer) as socket:
+        await push_tick("overview", requests_per_second=1.5)
+        await push_change("12")
+
+        assert (await socket.receive_json_from())["values"] == {"requests_per_second": 1.5}
+        assert (await socket.receive_json_from())["kind"] == "placement"
+
+
+async def test_when_redis_is_away_the_page_is_asked_to_try_again(
+    viewer: User, settings: LazySettings
+) -> None:
+    settings.CHANNEL_LAYERS = {
+        "default": {
+            "BACKEND": "channels_redis.core.RedisChannelLayer",
+            "CONFIG": {"hosts": ["redis://127.0.0.1:1/0"]},
+        },
+    }
+
+    socket = socket_of(viewer)
+
+    assert await close_code_of(socket) == 1013

@@ -60,7 +60,7 @@ def _insert(points: Sequence[Point], ids: dict[SeriesKey, int]) -> None:
     columns = (
         [ids[point.key] for point in points],
         [point.at for point in points],
-        [point.value for point in points],
+        [float(point.value) for point in points],  # psycopg refuses int and float in one array
     )
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(_INSERT, columns)
