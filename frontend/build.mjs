@@ -11,8 +11,9 @@ const FRONTEND = import.meta.dirname;
 const ROOT = join(FRONTEND, "..");
 const DIST = join(ROOT, "static", "dist");
 const LUCIDE = join(FRONTEND, "node_modules", "lucide-static", "icons");
-// `{% icon "play" %}`, `with icon="play"`, `icon="play"` in Python, `data-icon="play"`.
-const MENTION = /\bicon(?:\s+|\s*[=:]\s*)["']([a-z0-9-]+)["']/g;
+// `{% icon "play" %}`, `with icon="play"`, `icon="play"` in Python, `icon: "play"` in scripts;
+// `{% menu_item "home" "activity" … %}`, `{% badge "info" "loader-circle" … %}`.
+const MENTION = /\bicon(?:\s+|\s*[=:]\s*)["']([a-z0-9-]+)["']|\{% (?:menu_item|badge) "[^"]*" "([a-z0-9-]+)"/g;
 
 async function filesBelow(folder, endings) {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
@@ -30,7 +31,7 @@ async function iconNames() {
   ];
   const names = new Set();
   for (const file of files) {
-    for (const [, name] of (await readFile(file, "utf8")).matchAll(MENTION)) names.add(name);
+    for (const match of (await readFile(file, "utf8")).matchAll(MENTION)) names.add(match[1] ?? match[2]);
   }
   return [...names].sort();
 }

@@ -3,14 +3,19 @@
 from django.contrib import admin
 from django.urls import include, path
 
-from inferadmin import probes, views
+from inferadmin import probes
+from inferadmin.console import figures, overview, palette, unload
 
 urlpatterns = [
-    path("", views.home, name="home"),
+    path("", overview.home, name="home"),
+    path("overview/summary/", overview.summary, name="overview-summary"),
+    path("figures/", figures.figures, name="figures"),
+    path("search/", palette.search, name="search"),
     path("healthz", probes.healthz, name="healthz"),
     path("readyz", probes.readyz, name="readyz"),
     path("metrics", probes.metrics, name="metrics"),
     path("account/", include("apps.core.urls")),
+    path("fleet/placements/<int:pk>/unload/", unload.placement_unload, name="placement-unload"),
     path("fleet/", include("apps.fleet.urls")),
     path("models/", include("apps.catalog.urls")),
     path("routes/", include("apps.routes.urls")),

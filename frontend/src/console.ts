@@ -2,6 +2,7 @@
 import htmx from "htmx.org";
 import { watchCells } from "./live/cells";
 import { startCharts } from "./live/charts";
+import { Figures } from "./live/figures";
 import { LiveSocket } from "./live/socket";
 import { startCopying } from "./shell/copy";
 import { startDialogs } from "./shell/dialogs";
@@ -32,7 +33,11 @@ function startLive(): void {
   });
   const status = document.getElementById("live");
   if (!status || !document.querySelector(LIVE_PARTS)) return;
-  new LiveSocket(status, document.querySelector("[data-pause]")).start();
+  const socket = new LiveSocket(status, document.querySelector("[data-pause]"));
+  const figures = new Figures();
+  socket.onRest = (isAwake) => figures.rest(isAwake);
+  socket.start();
+  figures.rest(!document.hidden);
 }
 
 startTheme();

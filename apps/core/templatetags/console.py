@@ -225,3 +225,9 @@ def page_numbers(page: object) -> Sequence[int | str]:
     """Page numbers around the current one, with "…" for gaps."""
     paginator, current = page.paginator, page.number  # type: ignore[attr-defined]  # any Page
     return list(paginator.get_elided_page_range(current, on_each_side=1, on_ends=1))
+
+
+@register.filter
+def pips(count: int) -> range:
+    """Something to loop over once a thing, 40 at most: more do not fit into a tile."""
+    return range(min(count, 40))

@@ -7,7 +7,7 @@
  */
 import { drawSpark } from "./spark";
 import { type History, historyOf } from "./store";
-import { parts, plain, written } from "./units";
+import { parts, written } from "./units";
 
 function write(cell: HTMLElement, history: History): void {
   const name = cell.dataset.live!;
@@ -46,7 +46,7 @@ function writeDelta(element: HTMLElement, history: History): void {
     setText(element, "");
     return;
   }
-  setText(element, `${change > 0 ? "▲" : "▼"} ${plain(Math.min(Math.abs(change * 100), 999))} %`);
+  setText(element, `${change > 0 ? "▲" : "▼"} ${Math.min(Math.round(Math.abs(change * 100)), 999)} %`);
   if (element.dataset.worse === "up" && change > 0.15) element.classList.add("bad");
 }
 

@@ -20,6 +20,8 @@ export interface Line {
 // A hole in the numbers up to this long is bridged: machines are asked every few seconds only.
 const BRIDGED_SECONDS = 15;
 const FILL_TOP = 0.22;
+// Distances between grid lines of bytes: powers of two, so that labels stay round.
+const BINARY_STEPS = Array.from({ length: 50 }, (_, power) => 2 ** power);
 
 function linesOf(card: HTMLElement): Line[] {
   return [...card.querySelectorAll<HTMLElement>("[data-series]")].map((entry) => ({
@@ -136,6 +138,7 @@ class LiveChart {
       gap: 8,
       grid: { stroke: () => color("grid"), width: 1 },
       ticks: { show: false },
+      ...(this.unit === "bytes" ? { incrs: BINARY_STEPS } : {}),
       values: (_plot, splits) => splits.map((value) => written(value, this.unit)),
     };
   }

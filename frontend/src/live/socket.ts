@@ -6,6 +6,8 @@ import { text } from "../shell/texts";
 import { refreshAll, refreshChanged } from "./refresh";
 import { historyOf, type Snapshot, type Tick, topics } from "./store";
 
+type Watcher = (isAwake: boolean) => void;
+
 interface Changed {
   type: "changed";
   kind: string;
@@ -28,6 +30,8 @@ export class LiveSocket {
   private poller = 0;
   private watchdog = 0;
   private paused = false;
+  /** Told when the page falls asleep (hidden, paused) or wakes up. */
+  onRest: Watcher = () => undefined;
 
   constructor(
     private readonly status: HTMLElement,
@@ -52,7 +56,9 @@ export class LiveSocket {
 
   /** Closed while nobody looks or the person has paused; opened again after that. */
   private rest(): void {
-    if (document.hidden || this.paused) {
+    const isAwake = !document.hidden && !this.paused;
+    this.onRest(isAwake);
+    if (!isAwake) {
       this.close();
       this.show("paused");
     } else if (!this.socket) {

@@ -105,7 +105,10 @@ export function historyOf(topic: string): History {
   return history;
 }
 
-/** Topics that something on the page watches. */
+/** Cells of tables: asked for by `figures.ts`, not sent over the socket. */
+export const FIGURES = "figures";
+
+/** Topics of the socket that something on the page watches. */
 export function topics(): string[] {
-  return [...histories.keys()];
+  return [...histories.keys()].filter((topic) => topic !== FIGURES);
 }

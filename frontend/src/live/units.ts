@@ -29,6 +29,7 @@ export function parts(value: number | null | undefined, unit: string): [string, 
   if (value == null) return [DASH, ""];
   switch (unit) {
     case "ms":
+      if (value === 0) return ["0", "ms"];
       return value >= 1000 ? [two.format(value / 1000), "s"] : [value < 10 ? one.format(value) : whole.format(value), "ms"];
     case "ratio":
       return [value > 0 && value < 0.1 ? one.format(value * 100) : whole.format(value * 100), "%"];

@@ -1,0 +1,1 @@
+"""Console pages that are put together from several apps."""
