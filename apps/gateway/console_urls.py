@@ -1,5 +1,10 @@
-from django.urls import URLPattern
+from django.urls import path
+
+from apps.gateway import console_views
 
 app_name = "gateway"
 
-urlpatterns: list[URLPattern] = []
+urlpatterns = [
+    path("", console_views.playground, name="playground"),
+    path("key/", console_views.playground_key, name="playground-key"),
+]

@@ -18,17 +18,22 @@ class Window:
 
 
 def window_of(budget: Budget, moment: datetime) -> Window:
-    """The period of the budget that `moment` falls into.
+    """The period of the budget that `moment` falls into."""
+    return period_window(budget.period, budget.created_at, moment)
+
+
+def period_window(period: str, created_at: datetime, moment: datetime) -> Window:
+    """The period of that kind (`Budget.Period`) that `moment` falls into.
 
     Days begin at midnight in `TIME_ZONE` and weeks on Monday, also where clocks are set that day.
     A budget without a period begins when it was made.
     """
-    if budget.period == Budget.Period.NEVER:
-        return Window(budget.created_at, None)
-    if budget.period == Budget.Period.HOUR:
+    if period == Budget.Period.NEVER:
+        return Window(created_at, None)
+    if period == Budget.Period.HOUR:
         start = moment.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
         return Window(start, start + timedelta(hours=1))
-    first, after = _days(budget.period, moment.astimezone(_zone()))
+    first, after = _days(period, moment.astimezone(_zone()))
     return Window(first.astimezone(UTC), after.astimezone(UTC))
 
 

@@ -1,0 +1,74 @@
+"""What the failure of a model server means to the caller, and whether another may be tried."""
+
+from typing import Any
+
+import orjson
+
+from apps.core.errors import InferAdminError, UpstreamError
+from apps.gateway.errors import RequestRefusedError, UpstreamBusyError
+from apps.gateway.snapshot import TargetRow
+
+# The caller's mistake: no other target would take it either.
+_CLIENT_FAULTS = {400, 413, 415, 422}
+# It works, but not now.
+_BUSY = {429, 503, 529}
+_MAX_MESSAGE = 500
+
+
+def failure_of_status(
+    target: TargetRow, status: int, body: bytes, retry_after_seconds: float | None
+) -> InferAdminError:
+    """The usual meaning of a status of an OpenAI-compatible server."""
+    if status in _CLIENT_FAULTS:
+        message, param = _told(body)
+        return RequestRefusedError(
+            scrubbed(message, target) or f"the model refused the request (status {status})",
+            upstream_status=status,
+            param=param,
+        )
+    if status in _BUSY:
+        return UpstreamBusyError(
+            f"the model server is busy (status {status}); try again later",
+            retry_after_seconds=retry_after_seconds,
+        )
+    if status in {401, 402, 403, 404}:
+        return UpstreamError(
+            "the model server does not accept the gateway's configuration "
+            f"(status {status}); this is not a fault of your request or key",
+            code="upstream_misconfigured",
+        )
+    return UpstreamError(f"the model server failed (status {status})")
+
+
+def failure_in_stream(error: object) -> UpstreamError:
+    """The failure that a server reports inside a 200. Its text is not passed on."""
+    kind = error.get("type") if isinstance(error, dict) else None
+    if isinstance(kind, str) and "overloaded" in kind:
+        return UpstreamError("the model server is overloaded", code="upstream_busy")
+    return UpstreamError("the model server reported an error in the middle of its answer")
+
+
+def scrubbed(message: str, target: TargetRow) -> str:
+    """A server's message without the server's own secret, cut to a sane length."""
+    if target.server.secret:
+        message = message.replace(target.server.secret, "***")
+    return message[:_MAX_MESSAGE]
+
+
+def _told(body: bytes) -> tuple[str, str | None]:
+    """Message and param of an error body: OpenAI's, FastAPI's or Triton's shape; "" for none."""
+    try:
+        raw: Any = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return "", None
+    error = raw.get("error", raw) if isinstance(raw, dict) else None
+    if isinstance(error, str):
+        return error, None
+    if not isinstance(error, dict):
+        return "", None
+    message = error.get("message") or error.get("detail")
+    param = error.get("param")
+    return (
+        message if isinstance(message, str) else "",
+        param if isinstance(param, str) else None,
+    )

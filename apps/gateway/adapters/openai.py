@@ -1,0 +1,152 @@
+"""Servers that speak OpenAI's protocol: vLLM, llama.cpp, SGLang, TGI, resellers, OpenAI itself."""
+
+from typing import Any
+
+import orjson
+
+from apps.core.errors import InferAdminError, UpstreamProtocolError
+from apps.gateway.adapters.contract import Answer, Chunk, UpstreamRequest
+from apps.gateway.adapters.failures import failure_in_stream, failure_of_status
+from apps.gateway.orders import Endpoint, Order
+from apps.gateway.snapshot import TargetRow
+from apps.gateway.sse import DONE, Event
+from apps.gateway.tokens import tokens_about
+from apps.gateway.usage import Usage, usage_from_openai
+
+_PATHS: dict[Endpoint, str] = {
+    "chat.completions": "/v1/chat/completions",
+    "completions": "/v1/completions",
+    "embeddings": "/v1/embeddings",
+}
+
+
+class OpenAiAdapter:
+    """Passes requests and answers on as they are, and reads usage as they go by."""
+
+    endpoints: frozenset[Endpoint] = frozenset(_PATHS)
+
+    def request_for(self, order: Order, target: TargetRow) -> UpstreamRequest:
+        body = {**order.body, "model": target.upstream_model}
+        if order.is_stream:
+            options = order.body.get("stream_options") or {}
+            body["stream_options"] = {**options, "include_usage": True}
+        headers = {"content-type": "application/json"}
+        if target.server.secret:
+            headers["authorization"] = f"Bearer {target.server.secret}"
+        return UpstreamRequest(
+            url=target.server.url.rstrip("/") + _PATHS[order.endpoint],
+            body=orjson.dumps(body),
+            headers=headers,
+        )
+
+    def answer_of(self, order: Order, target: TargetRow, body: bytes) -> Answer:
+        del target
+        raw = _object(body)
+        usage = usage_from_openai(raw.get("usage"))
+        if usage is None:
+            usage = Usage(order.input_tokens_held, _guess(raw), is_estimated=True)
+            body = orjson.dumps({**raw, "usage": usage.to_openai()})
+        return Answer(body=body, usage=usage)
+
+    def reader_for(self, order: Order, target: TargetRow) -> "OpenAiReader":
+        del target
+        return OpenAiReader(order)
+
+    def failure_of(
+        self, target: TargetRow, status: int, body: bytes, retry_after_seconds: float | None
+    ) -> InferAdminError:
+        return failure_of_status(target, status, body, retry_after_seconds)
+
+
+class OpenAiReader:
+    """Reads `chat.completion.chunk` and `text_completion` streams."""
+
+    ends_by_closing = False
+
+    def __init__(self, order: Order) -> None:
+        self.is_finished = False
+        self._order = order
+        self._counted: Usage | None = None
+        self._texts = 0
+        self._text_bytes = 0
+        self._last: dict[str, Any] = {}
+        self._has_sent_usage = False
+
+    def take(self, event: Event) -> list[Chunk]:
+        if event.data == DONE:
+            self.is_finished = True
+            return []
+        raw = _object(event.data)
+        usage = usage_from_openai(raw.get("usage"))
+        if usage is not None:  # some servers repeat it, always as a running total
+            self._counted = usage
+        choices = raw.get("choices") or []
+        has_content = self._read(choices)
+        self._last = raw
+        if self._order.wants_usage:
+            self._has_sent_usage = self._has_sent_usage or usage is not None
+            return [Chunk(event.data, has_content)]
+        if "usage" not in raw:
+            return [Chunk(event.data, has_content)]
+        if not choices:
+            return []
+        del raw["usage"]
+        return [Chunk(orjson.dumps(raw), has_content)]
+
+    def end(self) -> list[Chunk]:
+        if not self._order.wants_usage or self._has_sent_usage:
+            return []
+        chunk = {**self._last, "choices": [], "usage": self.usage().to_openai()}
+        return [Chunk(orjson.dumps(chunk), has_content=False)]
+
+    def usage(self) -> Usage:
+        if self._counted is not None:
+            return self._counted
+        # Most servers send a chunk a token; those that send more at once are caught by size.
+        output = max(self._texts, tokens_about(self._text_bytes))
+        return Usage(self._order.input_tokens_held, output, is_estimated=True)
+
+    def _read(self, choices: list[dict[str, Any]]) -> bool:
+        has_content = False
+        for choice in choices:
+            text = choice.get("text") or ""
+            delta = choice.get("delta")
+            if isinstance(delta, dict):
+                has_content = has_content or any(
+                    value for name, value in delta.items() if name != "role"
+                )
+                text = delta.get("content") or delta.get("reasoning_content") or ""
+            if choice.get("finish_reason"):
+                self.is_finished = has_content = True
+            if isinstance(text, str) and text:
+                has_content = True
+                self._texts += 1
+                self._text_bytes += len(text)
+        return has_content
+
+
+def _object(data: bytes) -> dict[str, Any]:
+    """JSON object of a server; raises UpstreamError when it is an error or no object."""
+    try:
+        raw = orjson.loads(data)
+    except orjson.JSONDecodeError as exc:
+        raise UpstreamProtocolError("the model server answered something that is no JSON") from exc
+    if not isinstance(raw, dict):
+        raise UpstreamProtocolError("the model server answered JSON that is no object")
+    if raw.get("error"):
+        raise failure_in_stream(raw["error"])
+    choices = raw.get("choices")
+    if choices is not None and not (
+        isinstance(choices, list) and all(isinstance(choice, dict) for choice in choices)
+    ):
+        raise UpstreamProtocolError("the model server answered choices that are no list of objects")
+    return raw
+
+
+def _guess(raw: dict[str, Any]) -> int:
+    """Completion tokens of a whole answer without usage, by the size of its texts."""
+    texts = [
+        choice.get("text") or (choice.get("message") or {}).get("content") or ""
+        for choice in raw.get("choices") or []
+    ]
+    return sum(tokens_about(len(text.encode())) for text in texts if isinstance(text, str))

@@ -1,0 +1,70 @@
+"""From an order to an admitted call: route, rights, targets, limits."""
+
+from dataclasses import replace
+from uuid import uuid4
+
+from django.db import DatabaseError
+
+from apps.core.errors import (
+    InvalidRequestError,
+    NoCapacityError,
+    NotFoundError,
+    PermissionDeniedError,
+)
+from apps.gateway.adapters.dialects import ADAPTERS
+from apps.gateway.call import Call
+from apps.gateway.choice import targets_for
+from apps.gateway.orders import Order
+from apps.gateway.runtime import Runtime
+from apps.gateway.snapshot import KeyRow, RouteRow, Snapshot, TargetRow
+
+
+def route_for(snapshot: Snapshot, key: KeyRow, name: str) -> RouteRow:
+    """The route of that public name. Raises NotFoundError, or PermissionDeniedError."""
+    route = snapshot.routes.get(name)
+    if route is None:
+        raise NotFoundError(
+            f"there is no model “{name[:128]}”; GET /v1/models lists those of your key",
+            code="model_not_found",
+        )
+    if not key.may_use(route):
+        raise PermissionDeniedError(
+            f"your key may not use the model “{route.name}”; GET /v1/models lists those it may",
+            code="model_not_allowed",
+        )
+    return route
+
+
+async def admit(runtime: Runtime, order: Order, key: KeyRow, request_id: str) -> Call:
+    """A call with everything held that it may use. Whoever gets it must let Relay serve it.
+
+    Raises InferAdminError; nothing is held or recorded then.
+    """
+    route = route_for(runtime.keeper.current(), key, order.model)
+    order = replace(order, max_output_tokens=order.max_output_tokens or route.default_max_tokens)
+    targets = targets_for(route, order.endpoint)
+    _require_able(order, targets)
+    call = Call(str(uuid4()), request_id, order, key, route, targets)
+    try:
+        call.standing = await runtime.gate.admit(call.id, call.plan(), call.lost())
+    except DatabaseError as exc:  # a budget's counter is gone and the ledger cannot be asked
+        raise NoCapacityError(
+            "a budget cannot be checked at the moment; try again in a few seconds",
+            code="admission_unavailable",
+            retry_after_seconds=5,
+        ) from exc
+    return call
+
+
+def _require_able(order: Order, targets: list[TargetRow]) -> None:
+    """Raise InvalidRequestError when not one target can do what the order asks for."""
+    refusals: list[InvalidRequestError] = []
+    for target in targets:
+        try:
+            ADAPTERS[target.protocol].request_for(order, target)
+        except InvalidRequestError as exc:
+            refusals.append(exc)
+        else:
+            return
+    if refusals:
+        raise refusals[0]

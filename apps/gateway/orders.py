@@ -1,0 +1,129 @@
+"""A request as the gateway understands it: what it must know, and the rest untouched."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from apps.core.errors import InvalidRequestError
+from apps.gateway.tokens import message_tokens_held, prompt_tokens_held
+
+Endpoint = Literal["chat.completions", "completions", "embeddings"]
+
+_MAX_CHOICES = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One client's request.
+
+    `body` is the client's JSON, unknown fields included; nobody changes it.
+    `max_output_tokens` is `None` when the client named no maximum.
+    """
+
+    endpoint: Endpoint
+    model: str
+    body: dict[str, Any]
+    is_stream: bool
+    # The client asked for the usage chunk of a stream.
+    wants_usage: bool
+    input_tokens_held: int
+    max_output_tokens: int | None
+    choices: int
+
+    def output_tokens_held(self, default: int) -> int:
+        """Completion tokens to hold; `default` stands in where no maximum was named."""
+        if self.endpoint == "embeddings":
+            return 0
+        return (self.max_output_tokens or default) * self.choices
+
+
+def order_of(endpoint: Endpoint, body: Any) -> Order:
+    """Understand the body of a request. Raises InvalidRequestError naming the field."""
+    if not isinstance(body, dict):
+        raise InvalidRequestError("the body must be a JSON object", code="invalid_body")
+    model = body.get("model")
+    if not isinstance(model, str) or not model:
+        raise _wrong("model", "must be the name of a model, as GET /v1/models lists them")
+    is_stream = endpoint != "embeddings" and _flag(body, "stream")
+    options = body.get("stream_options")
+    if options is not None and not isinstance(options, dict):
+        raise _wrong("stream_options", "must be an object")
+    return Order(
+        endpoint=endpoint,
+        model=model,
+        body=body,
+        is_stream=is_stream,
+        wants_usage=is_stream and options is not None and _flag(options, "include_usage"),
+        input_tokens_held=_INPUTS[endpoint](body),
+        max_output_tokens=_max_tokens(body),
+        choices=_choices(body),
+    )
+
+
+def _chat_input(body: dict[str, Any]) -> int:
+    messages = body.get("messages")
+    if not isinstance(messages, list) or not messages:
+        raise _wrong("messages", "must be a list of at least one message")
+    for index, message in enumerate(messages):
+        if not isinstance(message, dict) or not isinstance(message.get("role"), str):
+            raise _wrong(f"messages.{index}", "must be an object with a role")
+    return message_tokens_held(messages, body.get("tools"))
+
+
+def _prompt_input(body: dict[str, Any]) -> int:
+    return _text_input(body, "prompt")
+
+
+def _embedding_input(body: dict[str, Any]) -> int:
+    return _text_input(body, "input")
+
+
+def _text_input(body: dict[str, Any], name: str) -> int:
+    value = body.get(name)
+    if not isinstance(value, (str, list)) or not value:
+        raise _wrong(name, "must be a text, a list of texts, or token numbers; it is empty")
+    return prompt_tokens_held(value)
+
+
+_INPUTS: dict[Endpoint, Callable[[dict[str, Any]], int]] = {
+    "chat.completions": _chat_input,
+    "completions": _prompt_input,
+    "embeddings": _embedding_input,
+}
+
+
+def _max_tokens(body: dict[str, Any]) -> int | None:
+    for name in ("max_completion_tokens", "max_tokens"):
+        value = body.get(name)
+        if value is None:
+            continue
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**31:
+            raise _wrong(name, "must be a whole number, not negative")
+        return value
+    return None
+
+
+def _choices(body: dict[str, Any]) -> int:
+    """Answers that are generated, and paid: `n`, or `best_of` where that is more."""
+    found = 1
+    for name in ("n", "best_of"):
+        value = body.get(name)
+        if value is None:
+            continue
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MAX_CHOICES:
+            raise _wrong(name, f"must be a whole number from 1 to {_MAX_CHOICES}")
+        found = max(found, value)
+    prompt = body.get("prompt")
+    is_batch = isinstance(prompt, list) and not all(isinstance(item, int) for item in prompt)
+    return found * len(prompt) if is_batch and isinstance(prompt, list) else found
+
+
+def _flag(holder: dict[str, Any], name: str) -> bool:
+    value = holder.get(name)
+    if value is None or isinstance(value, bool):
+        return bool(value)
+    raise _wrong(name, "must be true or false")
+
+
+def _wrong(field: str, message: str) -> InvalidRequestError:
+    return InvalidRequestError(f"{field} {message}", fields={field: [message]})

@@ -1,0 +1,212 @@
+"""Carries a call to its targets and the answer back, and sees to it that it is settled once.
+
+Until the first content another target may be tried; afterwards a failure is told inside the stream.
+Every way out of here, also that of a client who leaves, ends in one record.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import TypeVar
+
+import orjson
+import structlog
+
+from apps.core.errors import InferAdminError, InvalidRequestError, UpstreamError
+from apps.gateway.adapters.contract import Adapter, Answer, Chunk, UpstreamRequest
+from apps.gateway.adapters.dialects import ADAPTERS
+from apps.gateway.call import Call, Ending
+from apps.gateway.errors import ModelNotLoadedError, envelope, http_status
+from apps.gateway.runtime import Runtime
+from apps.gateway.snapshot import TargetRow
+from apps.gateway.sse import DONE, event_of
+from apps.gateway.stream import OpenStream, open_stream
+from apps.gateway.usage import Usage
+
+log = structlog.get_logger(__name__)
+
+Reached = TypeVar("Reached")
+_END = event_of(DONE)
+
+
+@dataclass(frozen=True, slots=True)
+class Try:
+    """A target to try, how to speak to it, and until when (loop time)."""
+
+    target: TargetRow
+    adapter: Adapter
+    request: UpstreamRequest
+    deadline: float
+
+
+class Relay:
+    """Serves one admitted call."""
+
+    def __init__(self, runtime: Runtime, call: Call) -> None:
+        self._runtime = runtime
+        self._call = call
+
+    async def answer(self) -> Answer:
+        """The whole answer, settled. Raises InferAdminError when no target gives one."""
+        try:
+            answer = await self._reach(self._whole)
+        except BaseException as exc:
+            await self._close_failed(exc)
+            raise
+        await self._close(Ending("ok", 200, usage=answer.usage))
+        return answer
+
+    async def open(self) -> AsyncIterator[bytes]:
+        """The stream, once its first content is there; the caller iterates it to its end.
+
+        Raises InferAdminError when no target comes that far.
+        """
+        try:
+            stream = await self._reach(self._stream)
+        except BaseException as exc:
+            await self._close_failed(exc)
+            raise
+        return self._events(stream)
+
+    async def _reach(self, run: Callable[[Try], Awaitable[Reached]]) -> Reached:
+        """What the first target that works gives; the last failure when none does."""
+        call = self._call
+        deadline = asyncio.get_running_loop().time() + call.route.timeouts.total
+        failure: InferAdminError | None = None
+        for target in call.targets:
+            adapter = ADAPTERS[target.protocol]
+            try:
+                request = adapter.request_for(call.order, target)
+            except InvalidRequestError as exc:  # this target cannot do it; another may
+                failure = failure or exc
+                continue
+            call.begin(target)
+            try:
+                return await run(Try(target, adapter, request, deadline))
+            except UpstreamError as exc:
+                call.end_attempt("failed", exc.code)
+                failure = exc
+                if not exc.may_retry or asyncio.get_running_loop().time() >= deadline:
+                    break
+        raise _told(failure, call)
+
+    async def _whole(self, attempt: Try) -> Answer:
+        call = self._call
+        async with self._runtime.upstream.open(
+            attempt.request,
+            call.route.timeouts,
+            deadline=attempt.deadline,
+            request_id=call.request_id,
+        ) as response:
+            body = await response.whole()
+        if response.status != 200:
+            raise attempt.adapter.failure_of(
+                attempt.target, response.status, body, response.retry_after_seconds
+            )
+        answer = attempt.adapter.answer_of(call.order, attempt.target, body)
+        call.end_attempt("ok")
+        return answer
+
+    async def _stream(self, attempt: Try) -> OpenStream:
+        call = self._call
+        async with AsyncExitStack() as stack:
+            response = await stack.enter_async_context(
+                self._runtime.upstream.open(
+                    attempt.request,
+                    call.route.timeouts,
+                    deadline=attempt.deadline,
+                    request_id=call.request_id,
+                )
+            )
+            if response.status != 200:
+                raise attempt.adapter.failure_of(
+                    attempt.target,
+                    response.status,
+                    await response.whole(),
+                    response.retry_after_seconds,
+                )
+            reader = attempt.adapter.reader_for(call.order, attempt.target)
+            stream = await open_stream(response, reader)
+            stream.keeps = stack.pop_all()
+        call.saw_content()
+        return stream
+
+    async def _events(self, stream: OpenStream) -> AsyncIterator[bytes]:
+        """Events for the client. Closing the generator early closes the upstream, too."""
+        call = self._call
+        try:
+            yield _joined(stream.opening)
+            while (chunks := await stream.more()) is not None:
+                if chunks:
+                    yield _joined(chunks)
+            await stream.see_the_end()
+            call.end_attempt("ok")
+            await self._close(Ending("ok", 200, usage=stream.usage()))
+            yield _joined(stream.owed()) + _END
+        except UpstreamError as exc:
+            call.end_attempt("cut", exc.code)
+            await self._close(Ending("partial", 200, exc.code, _flagged(stream.usage())))
+            yield event_of(orjson.dumps(envelope(exc))) + _END
+        except Exception:
+            call.end_attempt("failed", "internal_error")
+            await self._close(Ending("partial", 200, "internal_error", _flagged(stream.usage())))
+            raise
+        finally:
+            if not call.is_closed:  # the client has gone
+                call.end_attempt("cancelled", "client_gone")
+                self._close_later(_cancelled(_flagged(stream.usage())))
+            await stream.close()
+
+    async def _close_failed(self, exc: BaseException) -> None:
+        """Settle a call that gave no answer."""
+        call = self._call
+        if isinstance(exc, InferAdminError):
+            call.end_attempt("failed", exc.code)
+            await self._close(Ending("error", http_status(exc), exc.code))
+        elif isinstance(exc, Exception):
+            call.end_attempt("failed", "internal_error")
+            await self._close(Ending("error", 500, "internal_error"))
+        else:
+            call.end_attempt("cancelled", "client_gone")
+            guess = Usage(call.order.input_tokens_held, 0, is_estimated=True)
+            self._close_later(_cancelled(guess))
+
+    def _close_later(self, ending: Ending) -> None:
+        """Settle in a task of its own: this one is being cancelled."""
+        self._runtime.background(self._close(ending))
+
+    async def _close(self, ending: Ending) -> None:
+        call = self._call
+        if call.is_closed:
+            return
+        call.is_closed = True
+        self._runtime.frames.take(call.measured(ending))
+        await self._runtime.gate.settle(call.id, call.settlement(ending))
+
+
+def _cancelled(usage: Usage) -> Ending:
+    return Ending("cancelled", 499, "client_gone", usage)
+
+
+def _flagged(usage: Usage) -> Usage:
+    """Usage of an answer that has no end: what a server counted until then may not be all."""
+    return Usage(
+        usage.input_tokens, usage.output_tokens, usage.cached_input_tokens, is_estimated=True
+    )
+
+
+def _joined(chunks: list[Chunk]) -> bytes:
+    return b"".join([event_of(chunk.data) for chunk in chunks])
+
+
+def _told(failure: InferAdminError | None, call: Call) -> InferAdminError:
+    """What the client is told when no target has worked."""
+    if failure is None:
+        return UpstreamError("no model server could be asked")
+    if failure.code == ModelNotLoadedError.code:
+        return ModelNotLoadedError(
+            f"the model “{call.route.name}” is not loaded at the moment; try again when it is",
+            retry_after_seconds=5,
+        )
+    return failure

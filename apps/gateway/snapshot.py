@@ -1,0 +1,128 @@
+"""What a worker knows without asking: routes, targets, prices, limits. Replaced as a whole."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+from apps.billing.pricing import PriceRow
+
+ScopeKind = Literal["key", "team", "route"]
+LimitKind = Literal["rpm", "tpm", "concurrency"]
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a limit or budget holds for; `name` is for people."""
+
+    kind: ScopeKind
+    id: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class LimitRow:
+    """A cap on a rate (a minute) or on requests at once."""
+
+    kind: LimitKind
+    value: int
+    scope: Scope
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetRow:
+    """Money that may be spent in a period."""
+
+    id: int
+    amount_picos: int
+    currency: str
+    period: str
+    created_at: datetime
+    scope: Scope
+
+
+@dataclass(frozen=True, slots=True)
+class ServerRow:
+    """A model server as the gateway calls it; `secret` is its API key in clear, "" for none."""
+
+    id: int
+    name: str
+    kind: str
+    url: str
+    is_external: bool
+    secret: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class TargetRow:
+    """One place to send requests to; `is_ready` is False while its model is not loaded there."""
+
+    id: int
+    server: ServerRow
+    upstream_model: str
+    version: int | None
+    protocol: str
+    tier: int
+    weight: int
+    is_ready: bool
+    price: PriceRow | None
+
+    @property
+    def label(self) -> str:
+        """Server, model and version in one word, as in `gpu-1/llama:3`."""
+        version = "" if self.version is None else f":{self.version}"
+        return f"{self.server.name}/{self.upstream_model}{version}"
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """Seconds for a connection, the first byte, between two bytes, and for everything together."""
+
+    connect: float
+    first_byte: float
+    idle: float
+    total: float
+
+
+@dataclass(frozen=True, slots=True)
+class RouteRow:
+    """A public model name. `targets` holds those switched on, lowest tier first."""
+
+    id: int
+    name: str
+    created: int  # Unix seconds
+    is_on_prem_only: bool
+    default_max_tokens: int
+    timeouts: Timeouts
+    targets: tuple[TargetRow, ...]
+    limits: tuple[LimitRow, ...]
+    budgets: tuple[BudgetRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRow:
+    """A key that exists, with all limits and budgets of it and of its team."""
+
+    id: int
+    name: str
+    team_id: int
+    team_name: str
+    is_team_active: bool
+    expires_at: datetime | None
+    revoked_at: datetime | None
+    # None: every route.
+    route_ids: frozenset[int] | None
+    limits: tuple[LimitRow, ...]
+    budgets: tuple[BudgetRow, ...]
+
+    def may_use(self, route: RouteRow) -> bool:
+        """True when the key's list of routes allows this one."""
+        return self.route_ids is None or route.id in self.route_ids
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Enabled routes by public name, as they were when Redis counted `version`."""
+
+    routes: Mapping[str, RouteRow]
+    version: int

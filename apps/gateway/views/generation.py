@@ -1,0 +1,57 @@
+"""`POST /v1/chat/completions`, `/v1/completions` and `/v1/embeddings`."""
+
+from typing import ClassVar
+
+from django.http import HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from rest_framework.request import Request
+
+from apps.gateway.call import Call
+from apps.gateway.desk import admit
+from apps.gateway.orders import Endpoint, order_of
+from apps.gateway.relay import Relay
+from apps.gateway.views.dispatch import GatewayRequest, GatewayView
+
+
+class GenerationView(GatewayView):
+    """Understand, admit, relay."""
+
+    endpoint: ClassVar[Endpoint]
+
+    async def post(self, request: Request) -> HttpResponseBase:
+        plain: GatewayRequest = request._request  # type: ignore[assignment]  # `asgi.py` made it
+        order = order_of(self.endpoint, request.data)
+        call = await admit(plain.runtime, order, plain.key, plain.request_id)
+        relay = Relay(plain.runtime, call)
+        if order.is_stream:
+            events = await relay.open()
+            return StreamingHttpResponse(
+                events,
+                content_type="text/event-stream; charset=utf-8",
+                headers={**_headers(call), "cache-control": "no-cache", "x-accel-buffering": "no"},
+            )
+        answer = await relay.answer()
+        return HttpResponse(answer.body, content_type="application/json", headers=_headers(call))
+
+
+class ChatCompletions(GenerationView):
+    """Chat: messages in, a message out."""
+
+    endpoint = "chat.completions"
+
+
+class Completions(GenerationView):
+    """Legacy completions: a text in, its continuation out."""
+
+    endpoint = "completions"
+
+
+class Embeddings(GenerationView):
+    """Texts in, vectors out."""
+
+    endpoint = "embeddings"
+
+
+def _headers(call: Call) -> dict[str, str]:
+    target = {} if call.target is None else {"x-inferadmin-target": call.target.label}
+    return {**target, **call.standing.headers()}
