@@ -2,7 +2,7 @@
 
 from decimal import Decimal
 
-from django.core.validators import MinValueValidator
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
@@ -12,6 +12,11 @@ from apps.core.money import CURRENCY_PATTERN, currency_validator, from_picos
 from apps.fleet.models import Server
 from apps.keys.models import ApiKey, Team
 from apps.routes.models import Route
+
+# More than this is a slip of units: one unit of the currency for every single token.
+MAX_PRICE = 1_000_000
+_PRICE_BOUNDS = [MinValueValidator(0), MaxValueValidator(MAX_PRICE)]
+_RATES = ("input_per_million", "output_per_million", "cached_input_per_million", "per_request")
 
 
 class Price(models.Model):
@@ -26,13 +31,13 @@ class Price(models.Model):
         _("input, per million tokens"),
         max_digits=14,
         decimal_places=6,
-        validators=[MinValueValidator(0)],
+        validators=_PRICE_BOUNDS,
     )
     output_per_million = models.DecimalField(
         _("output, per million tokens"),
         max_digits=14,
         decimal_places=6,
-        validators=[MinValueValidator(0)],
+        validators=_PRICE_BOUNDS,
     )
     # None: cached input costs what other input costs.
     cached_input_per_million = models.DecimalField(
@@ -41,14 +46,14 @@ class Price(models.Model):
         decimal_places=6,
         null=True,
         blank=True,
-        validators=[MinValueValidator(0)],
+        validators=_PRICE_BOUNDS,
     )
     per_request = models.DecimalField(
         _("per request"),
         max_digits=14,
         decimal_places=6,
         default=0,
-        validators=[MinValueValidator(0)],
+        validators=_PRICE_BOUNDS,
     )
     effective_from = models.DateTimeField(_("effective from"), default=timezone.now)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
@@ -63,10 +68,13 @@ class Price(models.Model):
                 name="price_once_a_moment",
                 violation_error_message=_("There is a price from this moment already."),
             ),
-            models.CheckConstraint(
-                condition=Q(input_per_million__gte=0, output_per_million__gte=0, per_request__gte=0)
-                & (Q(cached_input_per_million__isnull=True) | Q(cached_input_per_million__gte=0)),
-                name="price_is_not_negative",
+            *(
+                models.CheckConstraint(
+                    condition=Q(**{f"{rate}__isnull": True})
+                    | Q(**{f"{rate}__gte": 0, f"{rate}__lte": MAX_PRICE}),
+                    name=f"price_{rate}_is_bounded",
+                )
+                for rate in _RATES
             ),
             models.CheckConstraint(
                 condition=Q(currency__regex=CURRENCY_PATTERN), name="price_currency_is_known"

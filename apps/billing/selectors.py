@@ -1,6 +1,8 @@
 """Questions about prices and what was spent."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, time, timedelta
+from typing import Any
 
 from django.db.models import Q, QuerySet, Sum
 
@@ -36,11 +38,48 @@ def prices_in_force(moment: datetime) -> QuerySet[Price]:
     return Price.objects.filter(pk__in=newest.values("pk")).select_related("server")
 
 
+def prices_for_display() -> QuerySet[Price]:
+    """All prices with their servers: by server and model, the latest first."""
+    return Price.objects.select_related("server").order_by(
+        "server__name", "upstream_model", "-effective_from", "-id"
+    )
+
+
 def prices_now(at: datetime) -> dict[tuple[int, str], PriceRow]:
     """Prices in force at a moment, by (server id, upstream model)."""
     return {
         (price.server_id, price.upstream_model): price_row(price) for price in prices_in_force(at)
     }
+
+
+# What daily sums can be grouped by → its column.
+USAGE_GROUPS = {
+    "day": "day",
+    "team": "team_id",
+    "key": "key_id",
+    "route": "route_name",
+    "server": "server_name",
+    "model": "upstream_model",
+}
+_SUMMED = ("requests", "errors", "input_tokens", "output_tokens", "cost_picos")
+
+
+def usage_sums(rows: QuerySet[DailyUsage], *, by: Sequence[str]) -> QuerySet[Any]:
+    """Sums of daily rows: one dict a group of USAGE_GROUPS and currency, the latest day first."""
+    columns = [USAGE_GROUPS[name] for name in by]
+    order = [f"-{column}" if column == "day" else column for column in columns]
+    grouped: QuerySet[Any] = (
+        rows.order_by()
+        .values(*columns, "currency")
+        .annotate(**{name: Sum(name) for name in _SUMMED})
+        .order_by(*order, "currency")
+    )
+    return grouped
+
+
+def records_for_api() -> QuerySet[UsageRecord]:
+    """All records with the names of team and key, in one query."""
+    return UsageRecord.objects.select_related("team", "key")
 
 
 def spent_picos(budget: Budget, since: datetime) -> int:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from django.contrib.auth.models import AbstractBaseUser, BaseUserManager
+from django.contrib.auth.validators import UnicodeUsernameValidator
 from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
@@ -29,7 +30,13 @@ class UserManager(BaseUserManager["User"]):
 class User(AbstractBaseUser):
     """A person of the ops staff; what they may do follows from their role alone."""
 
-    username = models.CharField(_("username"), max_length=150, unique=True)
+    username = models.CharField(
+        _("username"),
+        max_length=150,
+        unique=True,
+        validators=[UnicodeUsernameValidator()],
+        error_messages={"unique": _("There is a user of this name already.")},
+    )
     full_name = models.CharField(_("full name"), max_length=150, blank=True)
     email = models.EmailField(_("email"), blank=True)
     role = models.CharField(_("role"), max_length=20, choices=Role, default=Role.VIEWER)
@@ -94,16 +101,18 @@ class ManagementToken(models.Model):
     """A token for the REST API; only its digest is kept. Acts with the rights of its user."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="management_tokens")
-    name = models.CharField(max_length=100)
-    prefix = models.CharField(max_length=16)
+    name = models.CharField(_("name"), max_length=100)
+    prefix = models.CharField(_("prefix"), max_length=16)
     digest = models.CharField(max_length=64, unique=True)
-    created_at = models.DateTimeField(default=timezone.now, editable=False)
-    expires_at = models.DateTimeField(null=True, blank=True)
-    revoked_at = models.DateTimeField(null=True, blank=True)
-    last_used_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(_("created"), default=timezone.now, editable=False)
+    expires_at = models.DateTimeField(_("expires"), null=True, blank=True)
+    revoked_at = models.DateTimeField(_("revoked"), null=True, blank=True)
+    last_used_at = models.DateTimeField(_("last used"), null=True, blank=True)
 
     class Meta:
-        ordering = ["-created_at"]
+        ordering = ["-created_at", "-id"]
+        verbose_name = _("management token")
+        verbose_name_plural = _("management tokens")
 
     def __str__(self) -> str:
         return f"{self.name} ({self.prefix}…)"

@@ -1,6 +1,6 @@
 """Reading and writing one row in a service: locked, checked, with errors a caller can act on."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, TypeVar
 
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
@@ -36,7 +36,7 @@ def row_insert(row: models.Model) -> None:
     Raises InvalidRequestError with `fields`, or ConflictError when another row stands in its way,
     also one that was written at the same moment.
     """
-    _check(row)
+    _check(row, [field.name for field in row._meta.fields])
     try:
         with transaction.atomic():
             row.save(force_insert=True)
@@ -45,8 +45,8 @@ def row_insert(row: models.Model) -> None:
 
 
 def row_update(row: models.Model, fields: list[str]) -> None:
-    """Check the whole row and write `fields`; raises as `row_insert` does."""
-    _check(row)
+    """Check and write `fields`; raises as `row_insert` does."""
+    _check(row, fields)
     try:
         with transaction.atomic():
             row.save(update_fields=fields)
@@ -54,9 +54,9 @@ def row_update(row: models.Model, fields: list[str]) -> None:
         raise ConflictError(f"there is such a {row._meta.verbose_name} already") from exc
 
 
-def _check(row: models.Model) -> None:
+def _check(row: models.Model, fields: Collection[str]) -> None:
     try:
-        row.clean_fields()
+        row.clean_fields(exclude={item.name for item in row._meta.fields} - set(fields))
     except ValidationError as exc:
         raise InvalidRequestError(_text(exc), fields=exc.message_dict) from exc
     try:

@@ -43,7 +43,7 @@ def test_the_newest_price_that_has_begun_holds(
 def test_a_price_is_exact_to_its_sixth_decimal() -> None:
     price = PriceFactory.create(
         input_per_million=Decimal("0.000001"),
-        output_per_million=Decimal("99999999.999999"),
+        output_per_million=Decimal("999999.999999"),
         per_request=Decimal("0.000001"),
         currency="CNY",
     )
@@ -54,7 +54,7 @@ def test_a_price_is_exact_to_its_sixth_decimal() -> None:
         id=price.pk,
         currency="CNY",
         input_picos=1,
-        output_picos=99_999_999_999_999,
+        output_picos=999_999_999_999,
         cached_input_picos=1,
         request_picos=1_000_000,
     )

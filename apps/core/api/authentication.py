@@ -1,6 +1,10 @@
 """Who calls the REST API: a management token, or the console's session."""
 
+from typing import Any
+
 from django.utils import timezone
+from drf_spectacular.authentication import SessionScheme
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from rest_framework.authentication import BaseAuthentication, SessionAuthentication
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
@@ -42,3 +46,24 @@ class ManagementTokenAuthentication(BaseAuthentication):
 
 class ConsoleSessionAuthentication(SessionAuthentication):
     """The browser's session, with CSRF enforced."""
+
+
+class ManagementTokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]  # theirs
+    """How the schema describes a management token."""
+
+    target_class = ManagementTokenAuthentication
+    name = "managementToken"
+
+    def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
+        del auto_schema
+        return {
+            "type": "http",
+            "scheme": "bearer",
+            "description": "A management token, `mt-ia-…`: `POST /api/v1/tokens`.",
+        }
+
+
+class ConsoleSessionScheme(SessionScheme):  # type: ignore[no-untyped-call]  # theirs
+    """How the schema describes the console's session."""
+
+    target_class = "apps.core.api.authentication.ConsoleSessionAuthentication"

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import django_filters
 from django.db.models import Model, QuerySet
 from django_filters.rest_framework import DjangoFilterBackend
 from rest_framework.exceptions import ValidationError
@@ -28,3 +29,11 @@ class StrictFilterBackend(DjangoFilterBackend):
             )
         filtered: QuerySet[Model] = super().filter_queryset(request, queryset, view)
         return filtered
+
+
+class AtFilters(django_filters.FilterSet):
+    """`from` and `to` bound the column `at`; `to` itself is left out."""
+
+    # `from` is a word of Python: it cannot be written as an attribute.
+    vars()["from"] = django_filters.IsoDateTimeFilter(field_name="at", lookup_expr="gte")
+    to = django_filters.IsoDateTimeFilter(field_name="at", lookup_expr="lt")

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rest_framework import serializers
+from rest_framework.request import Request
 
 
 class StrictSerializer(serializers.Serializer[Any]):
@@ -18,3 +19,10 @@ class StrictSerializer(serializers.Serializer[Any]):
                     {name: [f"unknown field; known are {', '.join(known)}"] for name in unknown}
                 )
         return super().to_internal_value(data)
+
+
+def validated(kind: type[StrictSerializer], request: Request, *, partial: bool = False) -> Any:
+    """The request's body, checked; with `partial` only what was sent. Raises ValidationError."""
+    given = kind(data=request.data, partial=partial)
+    given.is_valid(raise_exception=True)
+    return given.validated_data

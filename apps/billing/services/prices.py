@@ -1,0 +1,110 @@
+"""Actions on prices. A price that has begun is never changed: requests refer to it."""
+
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import TypedDict
+
+from django.db import transaction
+from django.utils import timezone
+
+from apps.billing.models import Price
+from apps.billing.selectors import prices_in_force
+from apps.core import live
+from apps.core.actors import Actor
+from apps.core.audit import audit_write
+from apps.core.changes import announce_on_commit
+from apps.core.errors import ConflictError, InvalidRequestError
+from apps.core.roles import Permission
+from apps.core.rows import row_insert, row_locked
+from apps.fleet.models import Server
+
+# "From now on" may have been typed a few minutes ago.
+_PAST_ALLOWED = timedelta(minutes=15)
+# A price so many times the one before is most likely a slip of units.
+_JUMP = 100
+
+
+class Rates(TypedDict):
+    """What a price consists of; `cached_input_per_million` is `None` where it is the input's."""
+
+    input_per_million: Decimal
+    output_per_million: Decimal
+    cached_input_per_million: Decimal | None
+    per_request: Decimal
+
+
+@transaction.atomic
+def price_set(
+    *,
+    actor: Actor,
+    server_id: int,
+    upstream_model: str,
+    rates: Rates,
+    currency: str = "USD",
+    effective_from: datetime | None = None,
+    allows_jump: bool = False,
+) -> Price:
+    """Price of a model on a server from a moment on (now, when `None`); what is billed stays.
+
+    Raises InvalidRequestError for rates out of bounds or a moment in the past, ConflictError when
+    there is a price from that moment, and with the code `price_jump` when a rate is more than a
+    hundred times the one that holds, unless `allows_jump`.
+    """
+    actor.require(Permission.MANAGE_KEYS)
+    server = row_locked(Server, server_id)
+    now = timezone.now()
+    if effective_from is not None and effective_from < now - _PAST_ALLOWED:
+        raise InvalidRequestError.of(
+            "effective_from", "what is billed stays; give a moment to come"
+        )
+    price = Price(
+        server=server,
+        upstream_model=upstream_model.strip(),
+        currency=currency,
+        effective_from=effective_from or now,
+        **rates,
+    )
+    if not allows_jump:
+        _require_no_jump(price)
+    row_insert(price)
+    audit_write(actor=actor, action="price.set", target=price, after=_facts(price))
+    _announce(price)
+    return price
+
+
+@transaction.atomic
+def price_withdraw(*, actor: Actor, price_id: int) -> None:
+    """Take back a price that has not begun; raises ConflictError for one that has."""
+    actor.require(Permission.MANAGE_KEYS)
+    price = row_locked(Price, price_id)
+    if price.effective_from <= timezone.now():
+        raise ConflictError("this price holds or held already; set a new one instead")
+    audit_write(actor=actor, action="price.withdraw", target=price, before=_facts(price))
+    _announce(price)
+    price.delete()
+
+
+def _require_no_jump(price: Price) -> None:
+    held = prices_in_force(price.effective_from).filter(
+        server=price.server, upstream_model=price.upstream_model, currency=price.currency
+    )
+    for old in held:
+        for name in ("input_per_million", "output_per_million", "per_request"):
+            before, after = getattr(old, name), getattr(price, name)
+            if before and after > before * _JUMP:
+                raise ConflictError(
+                    f"{name}: {after} is more than {_JUMP} times the price that holds ({before}); "
+                    "prices are per million tokens. Confirm it, if it is meant",
+                    code="price_jump",
+                )
+
+
+def _facts(price: Price) -> dict[str, object]:
+    names = ("currency", "input_per_million", "output_per_million", "cached_input_per_million",
+             "per_request", "effective_from")  # fmt: skip
+    return {name: getattr(price, name) for name in names}
+
+
+def _announce(price: Price) -> None:
+    live.changed_on_commit("price", price.pk, server_id=price.server_id)
+    announce_on_commit("config")
