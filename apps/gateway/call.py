@@ -123,7 +123,7 @@ class Call:
         waited = sum(attempt["seconds"] for attempt in self.attempts)
         return Measured(
             route=self.route.name,
-            server="" if self.target is None else self.target.server.name,
+            server="" if self.target is None else str(self.target.server.id),
             model="" if self.target is None else self.target.upstream_model,
             status=ending.status,
             input_tokens=ending.usage.input_tokens,
