@@ -39,7 +39,7 @@ class KeyFilters(django_filters.FilterSet):
             ("created_at", "created"),
             ("expires_at", "expires"),
         ],
-        label=_("Sort"),
+        widget=forms.HiddenInput,
     )
 
     class Meta:
@@ -126,7 +126,7 @@ class TeamFilters(django_filters.FilterSet):
         widget=forms.TextInput(attrs={"placeholder": _("Search by name")}),
     )
     sort = django_filters.OrderingFilter(
-        fields=[("name", "name"), ("created_at", "created")], label=_("Sort")
+        fields=[("name", "name"), ("created_at", "created")], widget=forms.HiddenInput
     )
 
     class Meta:

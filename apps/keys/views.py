@@ -16,6 +16,7 @@ from apps.core.roles import Permission
 from apps.keys import selectors, services
 from apps.keys.forms import KeyFilters, KeyForm, RotateForm, TeamFilters
 from apps.keys.models import ApiKey, Team
+from apps.routes.kinds import route_kinds
 
 
 @require_GET
@@ -27,6 +28,7 @@ def key_list(request: HttpRequest) -> HttpResponse:
     page = page_of(request, filters.qs)
     context = {
         "filters": filters,
+        "sort": request.GET.get("sort", ""),
         "page": page,
         "rows": [(key, key.state_at(timezone.now())) for key in page],
         "ids": ",".join(str(key.pk) for key in page),
@@ -112,12 +114,14 @@ def _issue(request: HttpRequest, form: KeyForm) -> tuple[ApiKey, str] | None:
 def _secret_page(
     request: HttpRequest, key: ApiKey, secret: str, replaced: ApiKey | None = None
 ) -> HttpResponse:
+    route = selectors.first_route_of(key)
     context = {
         "key": key,
         "secret": secret,
         "replaced": replaced,
         "base_url": request.build_absolute_uri("/v1"),
-        "route": selectors.first_route_of(key),
+        "route": route,
+        "route_kind": route_kinds([route])[route.pk] if route else "",
     }
     return render(request, "keys/key_secret.html", context)
 
@@ -158,6 +162,7 @@ def team_list(request: HttpRequest) -> HttpResponse:
     page = page_of(request, filters.qs)
     context = {
         "filters": filters,
+        "sort": request.GET.get("sort", ""),
         "page": page,
         "ids": ",".join(str(team.pk) for team in page),
         "page_sizes": PAGE_SIZES,

@@ -1,0 +1,31 @@
+"""What a route is for, told from the models behind it."""
+
+from collections.abc import Iterable
+
+from apps.catalog.models import ServedModel
+from apps.fleet.models import Server
+from apps.routes.models import Route, Target
+
+
+def route_kinds(routes: Iterable[Route]) -> dict[int, str]:
+    """`ServedModel.Kind` of each route by its id, from its first target; LLM where unknown.
+
+    External servers have no catalogue row, and nearly all of their models talk.
+    """
+    first = {route.pk: _first_model(route) for route in routes}
+    kinds = dict(
+        ServedModel.objects.filter(name__in=set(first.values())).values_list("name", "kind")
+    )
+    return {pk: kinds.get(name, ServedModel.Kind.LLM) for pk, name in first.items()}
+
+
+def _first_model(route: Route) -> str:
+    return next((target.upstream_model for target in route.targets.all()), "")
+
+
+def protocol_for(server: Server, model_name: str) -> str:
+    """The `Target.Protocol` that fits a model of a server best."""
+    if not server.is_triton:
+        return Target.Protocol.OPENAI
+    is_llm = ServedModel.objects.filter(name=model_name, kind=ServedModel.Kind.LLM).exists()
+    return Target.Protocol.TRITON_GENERATE if is_llm else Target.Protocol.TRITON_INFER
