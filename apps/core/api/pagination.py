@@ -12,9 +12,9 @@ class PageNumbers(PageNumberPagination):
 
 
 class NewestFirst(CursorPagination):
-    """Keyset pages for tables that only grow; the view's `ordering` says by what."""
+    """Keyset pages for tables that only grow, by `at`; subclasses say by what else."""
 
     page_size = 50
     page_size_query_param = "page_size"
     max_page_size = 500
-    ordering = "-at"
+    ordering = ("-at", "-id")
