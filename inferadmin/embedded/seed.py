@@ -25,6 +25,8 @@ from apps.fleet.services.servers import server_create, server_update
 from apps.keys.models import ApiKey, Team
 from apps.keys.services import key_issue, team_create
 from apps.routes.models import Route, Target
+from apps.routes.services import route_create
+from apps.routes.targets import TargetValues
 from inferadmin.embedded.plan import Plan
 from inferadmin.embedded.var import Credentials
 
@@ -192,25 +194,20 @@ def _price(server: Server, upstream_model: str, prices: tuple[str, str]) -> None
 
 
 def _routes(triton: Server, llama_cpp: Server, llama_cpp_model: str) -> None:
-    own = Target(server=triton, upstream_model="smollm2", protocol=Target.Protocol.TRITON_GENERATE)
-    external = {
-        "server": llama_cpp,
-        "upstream_model": llama_cpp_model,
-        "protocol": Target.Protocol.OPENAI,
-    }
-    vectors = Target(server=triton, upstream_model="minilm", protocol=Target.Protocol.TRITON_INFER)
-    _route(
-        "smollm2",
-        "Own hardware first, the external API when it fails",
-        own,
-        Target(**external, tier=1),
+    own = TargetValues(
+        server_id=triton.pk, upstream_model="smollm2", protocol=Target.Protocol.TRITON_GENERATE
     )
-    _route("smollm2-llamacpp", "The external API only", Target(**external))
+    external = TargetValues(
+        server_id=llama_cpp.pk, upstream_model=llama_cpp_model, protocol=Target.Protocol.OPENAI
+    )
+    vectors = TargetValues(
+        server_id=triton.pk, upstream_model="minilm", protocol=Target.Protocol.TRITON_INFER
+    )
+    fallback = TargetValues({**external, "tier": 1})
+    _route("smollm2", "Own hardware first, the external API when it fails", own, fallback)
+    _route("smollm2-llamacpp", "The external API only", external)
     _route("minilm", "Embeddings", vectors)
 
 
-def _route(name: str, description: str, *targets: Target) -> None:
-    route = Route.objects.create(name=name, description=description)
-    for target in targets:
-        target.route = route
-        target.save()
+def _route(name: str, description: str, *targets: TargetValues) -> None:
+    route_create(actor=SYSTEM, name=name, targets=targets, description=description)

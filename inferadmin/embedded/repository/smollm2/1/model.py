@@ -34,7 +34,8 @@ def engine(parallel_requests: int, context_tokens: int) -> xllamacpp.Server:
     params.warmup = False
     # The library opens an HTTP port on loopback, too; nobody shall know the key to it.
     params.api_keys = [secrets.token_hex()]
-    threads = min(os.cpu_count() or 1, MAX_THREADS)
+    # The threads wait for each other at every layer: one on a core that others use holds all up.
+    threads = max(1, min((os.cpu_count() or 1) // 2, MAX_THREADS))
     params.cpuparams.n_threads = threads
     params.cpuparams_batch.n_threads = threads
     return xllamacpp.Server(params)
