@@ -26,7 +26,7 @@ from tests.support.fake_model_server import FakeModelServer, wait_until
 from tests.support.serving import serving
 
 SECRET = "sk-ia-tests-secret-of-the-gateway"
-# What the fake's usage costs at the prices below: 7 × 1 + 2 × 2 millionths, in pico-units.
+# What the fake's usage costs at the prices below: 7 at 1 and 2 at 2 millionths, in pico-units.
 HELLO_COST = 11_000_000
 
 
