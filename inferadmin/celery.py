@@ -4,6 +4,7 @@ import os
 
 from celery import Celery
 from celery.signals import setup_logging
+from django.conf import settings
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "inferadmin.settings")
 
@@ -21,7 +22,7 @@ def _keep_our_logging(**_kwargs: object) -> None:
 _SCHEDULE = [
     ("fleet.observe_servers", 2),
     ("fleet.advance_operations", 1),
-    ("metrics.sweep_servers", 2),
+    ("metrics.sweep_servers", settings.SWEEP_INTERVAL_SECONDS),
     ("metrics.fold_gateway", 1),
     ("metrics.maintain_samples", 300),
     ("billing.drain_ledger", 1),

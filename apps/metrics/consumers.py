@@ -28,6 +28,8 @@ from apps.metrics.watchers import watch
 log = structlog.get_logger(__name__)
 
 MAX_TOPICS = 8
+# A Redis that hangs takes no more than this from a page that connects.
+JOIN_SECONDS = 3
 
 # Close codes: 4000 and an HTTP status, so that a page can tell "sign in" from "try again".
 BAD_REQUEST = 4400
@@ -80,9 +82,10 @@ class LiveConsumer(AsyncWebsocketConsumer):
         layer = self.channel_layer
         if layer is None:
             raise OSError("no channel layer is configured")
-        for group in [CHANGES_GROUP, *map(group_of, topics)]:
-            await layer.group_add(group, self.channel_name)
-            self.groups.append(group)  # left by the base class when the socket closes
+        async with asyncio.timeout(JOIN_SECONDS):
+            for group in [CHANGES_GROUP, *map(group_of, topics)]:
+                await layer.group_add(group, self.channel_name)
+                self.groups.append(group)  # left by the base class when the socket closes
         self._topics = [str(topic) for topic in topics]
         await sync_to_async(watch)(self._topics)
         for topic in topics:

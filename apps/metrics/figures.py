@@ -1,7 +1,7 @@
 """From two readings of a server to rates and means."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from apps.metrics.readings import ModelKey, Numbers
@@ -31,7 +31,8 @@ class Figures:
 
     def known(self) -> dict[str, float]:
         """The figures that have a value."""
-        return {name: value for name, value in asdict(self).items() if value is not None}
+        pairs = ((name, getattr(self, name)) for name in self.__slots__)
+        return {name: value for name, value in pairs if value is not None}
 
     @classmethod
     def from_known(cls, known: Mapping[str, Any]) -> "Figures":

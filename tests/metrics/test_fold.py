@@ -1,16 +1,20 @@
 """Folding the gateway's frames into samples, totals and live ticks."""
 
 import json
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+import redis.asyncio
 from asgiref.sync import async_to_sync
 from channels.layers import get_channel_layer
+from django.conf import settings
 from django.db import DatabaseError
 
 from apps.core.redis import connection
+from apps.gateway.frames import Frames, Measured
 from apps.metrics import gateway_memory
 from apps.metrics.gateway_memory import Progress
 from apps.metrics.histogram import bucket_of
@@ -88,6 +92,29 @@ def test_frames_of_all_workers_become_one_second(second: int) -> None:
     at = datetime.fromtimestamp(second, UTC)
     sample = Sample.objects.get(series__metric="requests_per_second", series__server=None)
     assert (sample.at, sample.value) == (at, 100)
+
+
+def test_the_gateways_own_frames_are_understood() -> None:
+    async def measure() -> None:
+        client = redis.asyncio.Redis.from_url(settings.REDIS_URL)
+        frames = Frames(client, "w1")
+        frames.in_flight = 2
+        frames.take(Measured("smollm2", "7", "m", "ok", 10, 20, 0.2, 0.05, 0.001))
+        await frames.flush()
+        await client.aclose()
+
+    ServerFactory.create(pk=7)
+    async_to_sync(measure)()
+    arrived = int(connection().xrevrange(GATEWAY_STREAM, count=1)[0][0].split(b"-")[0]) // 1000
+    while gateway_memory.clock() <= arrived:
+        time.sleep(0.05)
+
+    gateway_memory.keep(Progress(arrived - 1), [], gateway_memory.Now(arrived - 1, {}, {}))
+    gateway_fold()
+
+    assert gateway_memory.totals()["tokens", "smollm2", "output"] == 20
+    latency = Sample.objects.get(series__metric="latency_mean_ms", series__server=7)
+    assert latency.value == pytest.approx(200, rel=0.05)
 
 
 def test_idle_is_zero_requests_and_no_latency(second: int) -> None:

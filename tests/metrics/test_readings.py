@@ -165,3 +165,11 @@ def test_no_text_breaks_the_reader(text: str) -> None:
     except UpstreamProtocolError:
         return
     assert reading.gpus == {}
+
+
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize("piece", ["a", 'a="b",', "\\\\", '"', "{"])
+def test_a_hostile_line_takes_no_longer_than_its_length(piece: str) -> None:
+    line = "tgi_request_failure{" + piece * 200_000
+
+    assert reading_of(f"# TYPE x counter\n{line} 1\n") == Reading()

@@ -20,7 +20,7 @@ from apps.metrics.services.samples import samples_write
 log = structlog.get_logger(__name__)
 
 # Longer than any sweep takes, short enough that a killed worker does not stop telemetry for long.
-_LOCK_SECONDS = 15
+_LOCK_SECONDS = 30
 
 
 def servers_sweep(*, transport: httpx.AsyncBaseTransport | None = None) -> bool:
