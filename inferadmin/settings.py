@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from csp.constants import NONE, SELF
+from csp.constants import NONE, SELF, UNSAFE_EVAL, UNSAFE_INLINE
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.translation import gettext_lazy as _
 from servestatic.compress import Compressor
@@ -81,6 +81,7 @@ MIDDLEWARE = [
     "servestatic.middleware.ServeStaticMiddleware",
     "apps.core.middleware.request_id",
     "csp.middleware.CSPMiddleware",
+    "apps.core.middleware.admin_policy",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -154,6 +155,12 @@ CONTENT_SECURITY_POLICY = {
     },
 }
 
+# The admin's pages use Alpine, which evaluates texts, and styles in the page.
+ADMIN_CONTENT_SECURITY_POLICY = CONTENT_SECURITY_POLICY["DIRECTIVES"] | {
+    "script-src": [SELF, UNSAFE_EVAL],
+    "style-src": [SELF, UNSAFE_INLINE],
+}
+
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", _("English")), ("zh-hans", _("Simplified Chinese"))]
 LOCALE_PATHS = [BASE_DIR / "locale"]
@@ -165,7 +172,7 @@ STATICFILES_DIRS = [BASE_DIR / "static"]
 STATIC_ROOT = VAR_DIR / "static"
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
-    "staticfiles": {"BACKEND": "servestatic.storage.CompressedManifestStaticFilesStorage"},
+    "staticfiles": {"BACKEND": "inferadmin.static.StaticStorage"},
 }
 # Source maps are asked for by a developer's browser only, and are slow to compress.
 SERVESTATIC_SKIP_COMPRESS_EXTENSIONS = (*Compressor.SKIP_COMPRESS_EXTENSIONS, "map")
@@ -261,3 +268,52 @@ LOG_FORMAT = env_str("LOG_FORMAT", "console" if DEBUG else "json")
 LOG_LEVEL = env_str("LOG_LEVEL", "INFO")
 LOGGING_CONFIG = None
 logs.configure(log_format=LOG_FORMAT, level=LOG_LEVEL)
+
+# Admin pages: the console's palette (frontend/src/css/tokens.css), its mark and its radius.
+UNFOLD = {
+    "SITE_TITLE": "inferadmin",
+    "SITE_HEADER": "inferadmin",
+    "SITE_SUBHEADER": _("Keys, limits, prices"),
+    "SITE_URL": "/",
+    "SITE_ICON": "inferadmin.admin_theme.favicon",
+    "SITE_FAVICONS": [
+        {"rel": "icon", "type": "image/svg+xml", "href": "inferadmin.admin_theme.favicon"}
+    ],
+    "SHOW_VIEW_ON_SITE": False,
+    "SHOW_BACK_BUTTON": True,
+    "ENVIRONMENT": "inferadmin.admin_theme.environment",
+    "BORDER_RADIUS": "6px",
+    "COLORS": {
+        "base": {
+            "50": "#f6f7f9",
+            "100": "#f1f3f6",
+            "200": "#e4e7ec",
+            "300": "#cfd4dd",
+            "400": "#8791a3",
+            "500": "#646d7e",
+            "600": "#4b5465",
+            "700": "#323a49",
+            "800": "#222834",
+            "900": "#12151c",
+            "950": "#0b0d12",
+        },
+        "primary": {
+            "50": "#eef0ff",
+            "100": "#e0e3ff",
+            "200": "#c6caff",
+            "300": "#a8aeff",
+            "400": "#8b93ff",
+            "500": "#6a72ee",
+            "600": "#5058da",
+            "700": "#4248b8",
+            "800": "#363b96",
+            "900": "#2c3076",
+            "950": "#1c2040",
+        },
+    },
+    "SIDEBAR": {
+        "show_search": False,
+        "show_all_applications": False,
+        "navigation": "inferadmin.admin_theme.navigation",
+    },
+}
