@@ -26,3 +26,5 @@ urlpatterns = [
     path("api/", include("inferadmin.api_urls")),
     path("admin/", admin.site.urls),
 ]
+
+handler500 = "inferadmin.outage.server_error"

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
+import hypothesis
 import pytest
 from django.test import Client
 from rest_framework.test import APIClient
@@ -11,6 +12,12 @@ from apps.core.models import User
 from apps.core.redis import connection
 from apps.core.roles import Role
 from tests.factories import UserFactory
+
+# A busy machine is slow to make examples; that says nothing about what is tested.
+hypothesis.settings.register_profile(
+    "busy-machine", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("busy-machine")
 
 
 @pytest.fixture

@@ -1,0 +1,34 @@
+"""What a page answers when the database is away: 503 and what goes on, instead of a bare 500."""
+
+import sys
+
+from django.conf import settings
+from django.db import InterfaceError, OperationalError
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.template.loader import render_to_string
+from django.views import defaults
+
+_RETRY_AFTER_SECONDS = "5"
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """Django's handler500. Needs neither a session nor a user: both lie in the database."""
+    error = sys.exc_info()[1]
+    if not isinstance(error, OperationalError | InterfaceError):
+        return defaults.server_error(request)
+    response: HttpResponse
+    if request.path.startswith("/api/") or "json" in request.headers.get("Accept", ""):
+        response = JsonResponse(_BODY, status=503)
+    else:
+        texts = {"language": settings.LANGUAGE_CODE, "is_part": "HX-Request" in request.headers}
+        response = HttpResponse(render_to_string("core/database_away.html", texts), status=503)
+    response["Retry-After"] = _RETRY_AFTER_SECONDS
+    return response
+
+
+_BODY = {
+    "error": {
+        "code": "database_away",
+        "message": "PostgreSQL does not answer; the gateway keeps serving, try again in a moment",
+    }
+}
