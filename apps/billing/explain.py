@@ -28,12 +28,14 @@ class Derivation:
     """The lines of a cost, their sum, and whether that is what the ledger holds.
 
     `agrees` is False when the price row was changed after the request: the ledger's sum holds.
+    `is_waived`: nobody answered, and what nobody answered costs nothing.
     """
 
     lines: list[CostLine]
     total: Decimal
     currency: str
     agrees: bool
+    is_waived: bool
 
 
 def cost_derivation(record: UsageRecord) -> Derivation | None:
@@ -47,6 +49,7 @@ def cost_derivation(record: UsageRecord) -> Derivation | None:
         total=total,
         currency=record.currency,
         agrees=sum((line.amount for line in lines), Decimal(0)) == total,
+        is_waived=record.status == UsageRecord.Status.ERROR and not total,
     )
 
 

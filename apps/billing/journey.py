@@ -1,6 +1,6 @@
 """The way of a request through the gateway, step by step, as its record tells it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -41,32 +41,32 @@ class Step:
 
 def steps_of(record: UsageRecord) -> list[Step]:
     """Limits, choice of target, each attempt, end; what the record does not tell is left out."""
+    decision = record.decision
     return [
-        *_told(_("Limits checked"), record.decision.get("limits")),
-        *_told(_("Targets considered"), record.decision.get("targets")),
-        *_told(_("Chosen"), record.decision.get("chosen")),
+        *_told(_("Limits checked"), [_limit(item) for item in decision.get("limits") or []]),
+        *_told(_("Targets considered"), [_target(item) for item in decision.get("targets") or []]),
+        *_told(_("Chosen"), _choice(decision.get("chosen"))),
         *(_attempt(number, attempt) for number, attempt in enumerate(record.attempts, start=1)),
         _ending(record),
     ]
 
 
-def _told(title: str, told: object) -> Iterator[Step]:
-    """A step of the decision; nothing when the gateway wrote nothing of it."""
-    items = told if isinstance(told, list) else [told]
-    details = [text for item in items if (text := _words(item))]
+def _told(title: str, details: list[str]) -> Iterator[Step]:
+    """A step of the decision; none when the gateway wrote nothing of it."""
     if details:
         yield Step("idle", title, details)
 
 
-def _words(item: object) -> str:
-    """A part of the decision in one line: names and values as the gateway wrote them."""
-    if isinstance(item, dict):
-        return " · ".join(
-            f"{name.replace('_', ' ')} {value}"
-            for name, value in item.items()
-            if value not in (None, "", [])
-        )
-    return "" if item is None else str(item)
+def _limit(item: Mapping[str, object]) -> str:
+    return _("%(limit)s of %(of)s: %(remaining)s left") % item
+
+
+def _target(item: Mapping[str, object]) -> str:
+    return _("%(target)s, tier %(tier)s, weight %(weight)s") % item
+
+
+def _choice(item: Mapping[str, object] | None) -> list[str]:
+    return [_("%(target)s: %(rule)s") % item] if item else []
 
 
 def _attempt(number: int, attempt: UsageAttempt) -> Step:

@@ -140,6 +140,7 @@ class UsageRecord(models.Model):
         verbose_name_plural = _("requests")
         indexes = [
             models.Index(fields=["-at", "-id"]),
+            models.Index(fields=["request_id"]),
             models.Index(fields=["key", "-at"]),
             models.Index(fields=["team", "-at"]),
             models.Index(fields=["route", "-at"]),

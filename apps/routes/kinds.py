@@ -3,8 +3,7 @@
 from collections.abc import Iterable
 
 from apps.catalog.models import ServedModel
-from apps.fleet.models import Server
-from apps.routes.models import Route, Target
+from apps.routes.models import Route
 
 
 def route_kinds(routes: Iterable[Route]) -> dict[int, str]:
@@ -21,11 +20,3 @@ def route_kinds(routes: Iterable[Route]) -> dict[int, str]:
 
 def _first_model(route: Route) -> str:
     return next((target.upstream_model for target in route.targets.all()), "")
-
-
-def protocol_for(server: Server, model_name: str) -> str:
-    """The `Target.Protocol` that fits a model of a server best."""
-    if not server.is_triton:
-        return Target.Protocol.OPENAI
-    is_llm = ServedModel.objects.filter(name=model_name, kind=ServedModel.Kind.LLM).exists()
-    return Target.Protocol.TRITON_GENERATE if is_llm else Target.Protocol.TRITON_INFER

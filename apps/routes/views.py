@@ -14,7 +14,6 @@ from apps.core.edges import actor_of, requires
 from apps.core.errors import ConflictError, InvalidRequestError
 from apps.core.lists import PAGE_SIZES, Block, csv_response, page_of, page_size_of
 from apps.core.roles import Permission
-from apps.fleet.models import Server
 from apps.routes import selectors, services
 from apps.routes.forms import (
     TIMEOUTS,
@@ -25,8 +24,9 @@ from apps.routes.forms import (
     with_another_target,
 )
 from apps.routes.health import routes_health
-from apps.routes.kinds import protocol_for, route_kinds
+from apps.routes.kinds import route_kinds
 from apps.routes.models import Route, Target
+from apps.routes.suggestion import suggested_target
 
 _ADD_TARGET = "add_target"
 
@@ -104,12 +104,15 @@ def _timeouts(route: Route) -> list[tuple[str, int | None, int]]:
 @require_http_methods(["GET", "POST"])
 @requires(Permission.OPERATE)
 def route_create(request: HttpRequest) -> HttpResponse:
-    """Make a route; `?server=…&model=…` fills in the first target (“expose as route”)."""
+    """Make a route; `?model=…&server=…` fills in the first target (“expose as route”)."""
     if request.method == "POST":
         return _save(request, route=None)
-    first = _target_from_query(request)
-    form = RouteForm(initial={"name": request.GET.get("model", "")})
-    targets = targets_formset(extra=0 if first else 1)(initial=first, prefix="targets")
+    model_name = request.GET.get("model", "")
+    first = suggested_target(model_name=model_name, server_name=request.GET.get("server", ""))
+    form = RouteForm(initial={"name": model_name})
+    targets = targets_formset(extra=0 if first else 1)(
+        initial=[first] if first else [], prefix="targets"
+    )
     return _edit_page(request, form, targets, route=None)
 
 
@@ -123,20 +126,6 @@ def route_edit(request: HttpRequest, pk: int) -> HttpResponse:
     initial = [_target_initial(target) for target in route.targets.all()]
     targets = targets_formset(extra=0 if initial else 1)(initial=initial, prefix="targets")
     return _edit_page(request, RouteForm(instance=route), targets, route=route)
-
-
-def _target_from_query(request: HttpRequest) -> list[dict[str, Any]]:
-    """The first target as a link from a model's page names it; nothing when it names none."""
-    server = Server.objects.filter(name=request.GET.get("server", "")).first()
-    if server is None:
-        return []
-    return [
-        {
-            "server": server.pk,
-            "upstream_model": request.GET.get("model", ""),
-            "protocol": protocol_for(server, request.GET.get("model", "")),
-        }
-    ]
 
 
 def _target_initial(target: Target) -> dict[str, Any]:

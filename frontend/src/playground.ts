@@ -4,6 +4,9 @@ import { Answer, cloned } from "./playground/answer";
 import { Client, type Config, events, type Message, Refusal, requestIdOf, type Usage } from "./playground/client";
 import { type Body, curl, python } from "./playground/snippets";
 
+// Nearer to the end than this counts as being there.
+const FOLLOWING_PX = 60;
+
 type Kind = "chat" | "embedding";
 type Render = (text: string) => DocumentFragment;
 
@@ -15,6 +18,7 @@ const client = new Client(config, csrf);
 
 let messages: Message[] = [];
 let running: AbortController | null = null;
+let isFollowing = true;
 
 function field<T extends HTMLElement = HTMLInputElement>(name: string): T {
   return form.elements.namedItem(name) as unknown as T;
@@ -93,6 +97,7 @@ async function ask(answer: Answer, path: string, body: Body, signal: AbortSignal
   try {
     const response = await client.post(path, body, signal);
     requestId = requestIdOf(response);
+    answer.went(response.headers.get("x-inferadmin-target") ?? "");
     await (path === "/embeddings" ? readVector(answer, response) : readStream(answer, response));
   } catch (error) {
     requestId = explain(answer, error) || requestId;
@@ -137,8 +142,8 @@ function show(question: string, answer: Answer): void {
   document.getElementById("playground-empty")?.setAttribute("hidden", "");
   const bubble = cloned("question-template");
   bubble.querySelector<HTMLElement>('[data-slot="body"]')!.textContent = question;
+  isFollowing = true;
   log.append(bubble, answer.element);
-  bubble.scrollIntoView({ block: "start" });
 }
 
 function setBusy(isBusy: boolean): void {
@@ -159,6 +164,16 @@ async function copy(name: "curl" | "python"): Promise<void> {
   const write = name === "curl" ? curl : python;
   await navigator.clipboard.writeText(write(config.apiUrl, path, body));
   document.getElementById("playground-said")!.textContent = config.texts["copied"]!;
+}
+
+/** Keep the end in sight while an answer grows, unless the reader has scrolled up. */
+function followEnd(): void {
+  log.addEventListener("scroll", () => {
+    isFollowing = log.scrollHeight - log.scrollTop - log.clientHeight < FOLLOWING_PX;
+  });
+  new MutationObserver(() => {
+    if (isFollowing) log.scrollTop = log.scrollHeight;
+  }).observe(log, { childList: true, subtree: true });
 }
 
 /** Take over the kind that the chosen route is for. */
@@ -197,4 +212,5 @@ button("python").addEventListener("click", () => void copy("python"));
 // On a phone the settings would push the conversation off the screen.
 if (matchMedia("(max-width: 900px)").matches) form.querySelector("details")!.open = false;
 else prompt.focus();
+followEnd();
 followRoute();

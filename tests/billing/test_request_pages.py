@@ -2,7 +2,7 @@
 
 import csv
 import uuid
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from datetime import timedelta
 from io import StringIO
 from typing import Any
@@ -143,8 +143,14 @@ def test_the_page_learns_of_new_requests(site: Client) -> None:
     assert "2 new requests" in site.get("/requests/news/", {"newest": newest}).content.decode()
 
 
-@pytest.mark.django_db(transaction=True)
-async def test_the_export_streams_every_row_that_the_filters_keep() -> None:
+@pytest.fixture
+async def thread_database(transactional_db: None) -> AsyncIterator[None]:
+    """The database as the thread of synchronous views sees it; its connection is closed after."""
+    yield
+    await sync_to_async(connections.close_all)()
+
+
+async def test_the_export_streams_every_row_that_the_filters_keep(thread_database: None) -> None:
     user, records = await _user_and_records()
     site = AsyncClient()
     await site.aforce_login(user)
@@ -152,7 +158,6 @@ async def test_the_export_streams_every_row_that_the_filters_keep() -> None:
     response = await site.get("/requests/export.csv?status=ok")
 
     rows = list(csv.DictReader(StringIO(await async_body(response))))
-    await sync_to_async(connections.close_all)()
     assert response["Content-Type"].startswith("text/csv")
     assert [row["id"] for row in rows] == [str(record.pk) for record in records]
     assert rows[0]["cost"] == "0.000012"
@@ -213,12 +218,41 @@ def test_an_attempt_that_failed_is_shown_with_its_error(site: Client) -> None:
     assert "10 ms" in body
 
 
+def test_a_request_tells_which_limits_were_checked_and_why_the_target_was_chosen(
+    site: Client,
+) -> None:
+    decision = {
+        "limits": [{"limit": "rpm 60", "of": "key ci", "remaining": 59}],
+        "targets": [{"target": "smollm2 on triton-a", "tier": 0, "weight": 100}],
+        "chosen": {"target": "smollm2 on triton-a", "rule": "first choice, anywhere"},
+    }
+    record = UsageRecordFactory.create(decision=decision)
+
+    body = site.get(f"/requests/{record.pk}/").content.decode()
+
+    assert "rpm 60 of key ci: 59 left" in body
+    assert "smollm2 on triton-a, tier 0, weight 100" in body
+    assert "first choice, anywhere" in body
+
+
+def test_what_nobody_answered_costs_nothing_and_says_so(site: Client) -> None:
+    price = PriceFactory.create(per_request="0.01")
+    record = UsageRecordFactory.create(
+        price=price, status="error", http_status=502, cost_picos=0, currency="USD"
+    )
+
+    body = site.get(f"/requests/{record.pk}/").content.decode()
+
+    assert "Nobody answered" in body
+    assert "price was changed" not in body
+
+
 def test_an_unknown_request_is_not_found(site: Client) -> None:
     assert site.get(f"/requests/{uuid.uuid4()}/").status_code == 404
 
 
 def test_lookup_tells_cost_and_target_once_the_ledger_has_it(site: Client) -> None:
-    assert site.get("/requests/lookup/?request_id=abcdefgh").status_code == 404
+    assert site.get("/requests/lookup/?request_id=abcdefgh").json() == {"found": False}
     UsageRecordFactory.create(
         request_id="abcdefgh", cost_picos=1_500_000, currency="USD", server_name="gpu-1"
     )

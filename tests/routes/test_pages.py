@@ -186,6 +186,18 @@ def test_a_model_page_fills_in_the_first_target(site: Client) -> None:
     assert 'value="smollm2"' in response.content.decode()
 
 
+def test_a_model_alone_is_offered_on_the_server_where_it_is_ready(site: Client) -> None:
+    model = ServedModelFactory.create(name="minilm", kind="embedding")
+    PlacementFactory.create(model=model)
+    ready = PlacementFactory.create(
+        model=model, versions=[{"number": 1, "state": "READY", "reason": ""}]
+    )
+
+    first = site.get("/routes/new/?model=minilm").context["targets"].forms[0].initial
+
+    assert (first["server"], first["protocol"]) == (ready.server_id, "triton_infer")
+
+
 def test_an_edit_keeps_changes_and_removes_targets(site: Client) -> None:
     route = RouteFactory.create(name="chat")
     server = ServerFactory.create()

@@ -122,11 +122,11 @@ def request_detail(request: HttpRequest, pk: UUID) -> HttpResponse:
 def request_lookup(request: HttpRequest) -> JsonResponse:
     """The record of `?request_id=` in short, for who has just sent the request.
 
-    404 while the ledger has not written it yet: ask again a little later.
+    `found` is false while the ledger has not written it yet: ask again a little later.
     """
     record = request_log.record_of(request.GET.get("request_id", ""))
     if record is None:
-        return JsonResponse({"found": False}, status=404)
+        return JsonResponse({"found": False})
     cost = None if record.cost is None else plain(record.cost)
     return JsonResponse(
         {

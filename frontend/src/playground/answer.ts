@@ -48,6 +48,11 @@ export class Answer {
     this.#drawTimer ||= window.setTimeout(() => this.#draw(), REDRAW_MS);
   }
 
+  /** Show the target as soon as the gateway has told it; the ledger's word comes later. */
+  went(target: string): void {
+    if (target) this.#figure("target", target);
+  }
+
   #showFirstToken(): void {
     this.#firstAt = performance.now();
     this.#figure("first-token", `${Math.round(this.#firstAt - this.#sentAt)} ms`);

@@ -93,8 +93,9 @@ export class Client {
     const url = `${this.config.lookupUrl}?request_id=${encodeURIComponent(requestId)}`;
     for (let tries = 0; tries < LOOKUP_TRIES; tries += 1) {
       const response = await fetch(url);
-      if (response.ok) return (await response.json()) as Recorded;
-      if (response.status !== 404) return null;
+      if (!response.ok) return null;
+      const answer = (await response.json()) as Recorded & { found: boolean };
+      if (answer.found) return answer;
       await new Promise((resolve) => setTimeout(resolve, LOOKUP_PAUSE_MS));
     }
     return null;
