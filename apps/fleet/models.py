@@ -1,6 +1,7 @@
 """Servers, their GPUs, what is loaded where, and operations on that."""
 
 import uuid
+from datetime import datetime
 
 from django.conf import settings
 from django.core.validators import URLValidator
@@ -253,7 +254,8 @@ class Operation(models.Model):
     sent_at = models.DateTimeField(null=True)
     # True: the server said yes. None: no answer (yet), so only what is seen counts.
     is_accepted = models.BooleanField(null=True)
-    # True once the index has shown the model in motion after the command.
+    # The placement's `versions` just before the command; True once they were seen in motion.
+    versions_before = models.JSONField(default=list)
     has_moved = models.BooleanField(default=False)
     # A worker that works on it sets this; another adopts the operation when it is old.
     heartbeat_at = models.DateTimeField(null=True)
@@ -294,3 +296,8 @@ class Operation(models.Model):
     def is_open(self) -> bool:
         """True until it has ended in one way or another."""
         return self.state in self.OPEN_STATES
+
+    @property
+    def sent_since(self) -> datetime:
+        """When the last command was sent; while there was none, when it was asked for."""
+        return self.sent_at or self.created_at

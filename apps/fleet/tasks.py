@@ -4,12 +4,21 @@ import structlog
 from celery import shared_task
 from kombu.exceptions import OperationalError
 
+from apps.fleet.services import control, observation
+
 log = structlog.get_logger(__name__)
+
+
+@shared_task(name="fleet.observe_servers")
+def observe_servers() -> None:
+    """Look at every server that is due; safe to run many at once."""
+    observation.servers_observe()
 
 
 @shared_task(name="fleet.advance_operations")
 def advance_operations() -> None:
-    """Move every open operation one step on; safe to run at any time and many at once."""
+    """Take every open operation one step further; safe to run at any time and many at once."""
+    control.operations_advance()
 
 
 def nudge() -> None:

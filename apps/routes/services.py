@@ -109,10 +109,10 @@ def _check_targets(
 
 def _replace_targets(route: Route, wanted: list[Target]) -> None:
     old = {target_identity(target): target.pk for target in route.targets.all()}
-    kept, new = [], []
-    for target in wanted:
-        target.pk = old.pop(target_identity(target), None)
-        (new if target.pk is None else kept).append(target)
+    kept = [target for target in wanted if target_identity(target) in old]
+    new = [target for target in wanted if target_identity(target) not in old]
+    for target in kept:
+        target.pk = old.pop(target_identity(target))
     Target.objects.filter(pk__in=old.values()).delete()
     Target.objects.bulk_create(new)
     Target.objects.bulk_update(kept, _TARGET_FIELDS)

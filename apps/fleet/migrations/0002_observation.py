@@ -56,4 +56,9 @@ class Migration(migrations.Migration):
             name='offered_models',
             field=models.JSONField(blank=True, default=list, editable=False),
         ),
+        migrations.AddField(
+            model_name='operation',
+            name='versions_before',
+            field=models.JSONField(default=list),
+        ),
     ]
