@@ -8,6 +8,7 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 
 from apps.core.errors import (
+    AuthenticationError,
     InferAdminError,
     InvalidRequestError,
     NoCapacityError,
@@ -118,6 +119,8 @@ def error_headers(error: InferAdminError) -> dict[str, str]:
     retry_after = getattr(error, "retry_after_seconds", None)
     if retry_after is not None:
         headers["Retry-After"] = str(max(1, round(retry_after)))
+    if isinstance(error, AuthenticationError):
+        headers["WWW-Authenticate"] = 'Bearer realm="inferadmin"'
     if error.status in _CLOSING_STATUSES:
         headers["Connection"] = "close"
     return headers

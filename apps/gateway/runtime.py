@@ -54,6 +54,7 @@ class Runtime:
         for keep in (
             self.keeper.keep,
             self.keeper.listen,
+            self._batcher.watch,
             self.gate.keep,
             self.gate.make_good,
             self.frames.keep,

@@ -25,6 +25,9 @@ class OpenStream:
     opening: list[Chunk] = field(default_factory=list)
     keeps: AsyncExitStack = field(default_factory=AsyncExitStack)
     is_done: bool = False
+    # Set once the client gets what is read: from then on a failure comes after what came before it.
+    is_shown: bool = False
+    _failure: UpstreamError | None = None
     _parser: EventParser = field(default_factory=EventParser)
 
     async def more(self) -> list[Chunk] | None:
@@ -56,6 +59,8 @@ class OpenStream:
 
     async def read(self) -> list[Chunk]:
         """Chunks of the next read; at the end of the body those of a last event, `is_done` set."""
+        if self._failure is not None:
+            raise self._failure
         piece = await self.response.read()
         try:
             events = self._parser.feed(piece) if piece else self._parser.finish()
@@ -78,11 +83,16 @@ class OpenStream:
 
     def _taken(self, events: list[Event]) -> list[Chunk]:
         chunks: list[Chunk] = []
-        for event in events:
-            chunks += self.reader.take(event)
-            if event.data == DONE:
-                self.is_done = True
-                break
+        try:
+            for event in events:
+                chunks += self.reader.take(event)
+                if event.data == DONE:
+                    self.is_done = True
+                    break
+        except UpstreamError as exc:
+            if not (chunks and self.is_shown):
+                raise
+            self._failure = exc
         return chunks
 
 
@@ -96,4 +106,5 @@ async def open_stream(response: UpstreamResponse, reader: StreamReader) -> OpenS
             break
         if len(stream.opening) > _MAX_OPENING_CHUNKS:
             break
+    stream.is_shown = True
     return stream

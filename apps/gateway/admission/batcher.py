@@ -27,6 +27,7 @@ seldom = SeldomLog(log)
 Argument = str | bytes | int
 _MAX_BATCH = 200
 _PROBE_SECONDS = 0.1
+_MISSES_OF_A_LOSS = 2
 
 
 class RedisAwayError(NoCapacityError):
@@ -83,6 +84,21 @@ class ScriptBatcher:
             self._sender = loop.create_task(self._send_all())
         return await asked.answer
 
+    async def watch(self) -> None:
+        """Ask for a sign of life for ever; run it as a task.
+
+        A Redis that hangs is known soon, so that hardly a request has to wait for it to time out.
+        """
+        misses = 0
+        while True:
+            await asyncio.sleep(_PROBE_SECONDS)
+            if self._probe is not None:
+                misses = 0
+                continue
+            misses = 0 if await self._answers() else misses + 1
+            if misses == _MISSES_OF_A_LOSS and self._probe is None:
+                self._lose([], TimeoutError())
+
     async def close(self) -> None:
         """Stop; what still waits fails."""
         for task in (self._sender, self._probe):
@@ -99,7 +115,7 @@ class ScriptBatcher:
                 batch, self._waiting = self._waiting[:_MAX_BATCH], self._waiting[_MAX_BATCH:]
                 await self._send(batch)
         except (RedisError, OSError, TimeoutError) as exc:
-            self._lose(batch + self._waiting, exc)
+            self._lose(batch, exc)
         finally:
             self._sender = None
 
@@ -139,9 +155,11 @@ class ScriptBatcher:
             return await self._client.eval(script(asked.name).source, 0, *asked.arguments)
 
     def _lose(self, batch: list[_Asked], exc: Exception) -> None:
-        log.warning("gateway.redis_lost", error=type(exc).__name__)
-        self._probe = asyncio.get_running_loop().create_task(self._probe_until_back())
-        self._waiting = []
+        """Redis is away: fail `batch` and everything that waits, and probe until it is back."""
+        if self._probe is None:
+            log.warning("gateway.redis_lost", error=type(exc).__name__)
+            self._probe = asyncio.get_running_loop().create_task(self._probe_until_back())
+        batch, self._waiting = batch + self._waiting, []
         for asked in batch:
             _resolve(asked, RedisAwayError())
 
@@ -155,7 +173,7 @@ class ScriptBatcher:
 
     async def _answers(self) -> bool:
         try:
-            async with asyncio.timeout(max(self._timeout_seconds, 0.5)):
+            async with asyncio.timeout(self._timeout_seconds):
                 await self._client.ping()
         except (RedisError, OSError, TimeoutError):
             return False
