@@ -28,12 +28,13 @@ class Loss:
 def placement_unload(request: HttpRequest, pk: int) -> HttpResponse:
     """The question as a page, or as the content of a dialog."""
     placement = fleet.placement_get(pk)
+    is_part = bool(request.headers.get("HX-Request"))
     context = {
         "placement": placement,
         "losses": _losses(placement),
         "by": "server" if request.GET.get("by") == "server" else "model",
+        "is_part": is_part,
     }
-    is_part = bool(request.headers.get("HX-Request"))
     template = "console/_unload_form.html" if is_part else "console/unload.html"
     return render(request, template, context)
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from django import template
 from django.utils import timezone
 
+from apps.fleet import words
 from apps.fleet.models import Operation, Placement, Server
 
 register = template.Library()
@@ -137,10 +138,10 @@ def is_steerable(placement: Placement) -> bool:
 @register.simple_tag
 def reason_words(reason: Mapping[str, object]) -> str:
     """What is wrong with a server, in the reader's language; "" when nothing is."""
-    return str(reason.get("code", ""))
+    return words.server_words(reason)
 
 
 @register.simple_tag
 def operation_words(operation: Operation) -> str:
     """How an operation ended, in the reader's language; "" while it is open."""
-    return str(operation.verdict.get("code", ""))
+    return words.verdict_words(operation.verdict)

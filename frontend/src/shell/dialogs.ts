@@ -56,7 +56,11 @@ export function startDialogs(): void {
       event.preventDefault();
       void openLink(link);
     }
-    if (target.closest("[data-close]")) target.closest("dialog")?.close();
+    const dialog = target.closest("[data-close]")?.closest("dialog");
+    if (dialog) {
+      event.preventDefault(); // as a page of its own the button is a link back
+      dialog.close();
+    }
     if (target instanceof HTMLDialogElement) target.close(); // the backdrop
   });
   document.body.addEventListener("htmx:afterRequest", closeAfter);
