@@ -5,6 +5,9 @@ from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
 
 urlpatterns = [
     path("v1/", include("apps.core.api.urls")),
+    path("v1/", include("apps.catalog.api.urls")),
+    path("v1/", include("apps.fleet.api.urls")),
+    path("v1/", include("apps.routes.api.urls")),
     path("v1/", include("apps.keys.api.urls")),
     path("v1/", include("apps.billing.api.urls")),
     path("schema", SpectacularAPIView.as_view(), name="schema"),

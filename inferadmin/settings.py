@@ -235,6 +235,15 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "REDOC_DIST": "SIDECAR",
     "COMPONENT_SPLIT_REQUEST": True,
+    # Names for choices whose fields are called alike.
+    "ENUM_NAME_OVERRIDES": {
+        "ModelKindEnum": "apps.catalog.models.ServedModel.Kind",
+        "ServerKindEnum": "apps.fleet.models.Server.Kind",
+        "ServerStateEnum": "apps.fleet.models.Server.State",
+        "OperationKindEnum": "apps.fleet.models.Operation.Kind",
+        "OperationStateEnum": "apps.fleet.models.Operation.State",
+        "LimitKindEnum": "apps.keys.models.Limit.Kind",
+    },
 }
 
 DATA_UPLOAD_MAX_MEMORY_SIZE = 5 * 1024 * 1024

@@ -152,9 +152,10 @@ class FakeTriton:
             return Refusal(503, grpc.StatusCode.UNAVAILABLE, _NOT_EXPLICIT)
         self.commands.append((command, name))
         model = self.models.get(name)
-        if command == "unload":
-            return self._unload(model)
-        return self._load(name, model)
+        if command == "load":
+            return self._load(name, model)
+        self._unload(model)
+        return None
 
     def _load(self, name: str, model: FakeModel | None) -> Refusal | None:
         if model is None or model.failing_polls:
