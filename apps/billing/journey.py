@@ -1,6 +1,6 @@
 """The way of a request through the gateway, step by step, as its record tells it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -41,32 +41,31 @@ class Step:
 
 def steps_of(record: UsageRecord) -> list[Step]:
     """Limits, choice of target, each attempt, end; what the record does not tell is left out."""
-    decision = record.decision
+    limits = _("%(limit)s of %(of)s: %(remaining)s left")
+    targets = _("%(target)s, tier %(tier)s, weight %(weight)s")
+    choice = _("%(target)s: %(rule)s")
     return [
-        *_told(_("Limits checked"), [_limit(item) for item in decision.get("limits") or []]),
-        *_told(_("Targets considered"), [_target(item) for item in decision.get("targets") or []]),
-        *_told(_("Chosen"), _choice(decision.get("chosen"))),
+        *_told(_("Limits checked"), limits, record.decision.get("limits")),
+        *_told(_("Targets considered"), targets, record.decision.get("targets")),
+        *_told(_("Chosen"), choice, record.decision.get("chosen")),
         *(_attempt(number, attempt) for number, attempt in enumerate(record.attempts, start=1)),
         _ending(record),
     ]
 
 
-def _told(title: str, details: list[str]) -> Iterator[Step]:
+def _told(title: str, phrase: str, told: object) -> Iterator[Step]:
     """A step of the decision; none when the gateway wrote nothing of it."""
-    if details:
-        yield Step("idle", title, details)
+    items = told if isinstance(told, list) else [told] if told else []
+    if items:
+        yield Step("idle", title, [_worded(phrase, item) for item in items])
 
 
-def _limit(item: Mapping[str, object]) -> str:
-    return _("%(limit)s of %(of)s: %(remaining)s left") % item
-
-
-def _target(item: Mapping[str, object]) -> str:
-    return _("%(target)s, tier %(tier)s, weight %(weight)s") % item
-
-
-def _choice(item: Mapping[str, object] | None) -> list[str]:
-    return [_("%(target)s: %(rule)s") % item] if item else []
+def _worded(phrase: str, item: object) -> str:
+    """The phrase with the item's values; an item of another release is shown as it is."""
+    try:
+        return phrase % item
+    except (KeyError, TypeError):
+        return str(item)
 
 
 def _attempt(number: int, attempt: UsageAttempt) -> Step:

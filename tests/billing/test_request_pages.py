@@ -235,6 +235,15 @@ def test_a_request_tells_which_limits_were_checked_and_why_the_target_was_chosen
     assert "first choice, anywhere" in body
 
 
+def test_a_decision_of_another_release_is_shown_as_it_is(site: Client) -> None:
+    record = UsageRecordFactory.create(decision={"chosen": "by hand", "limits": [{"kind": "rpm"}]})
+
+    body = site.get(f"/requests/{record.pk}/").content.decode()
+
+    assert "by hand" in body
+    assert "rpm" in body
+
+
 def test_what_nobody_answered_costs_nothing_and_says_so(site: Client) -> None:
     price = PriceFactory.create(per_request="0.01")
     record = UsageRecordFactory.create(
