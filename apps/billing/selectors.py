@@ -52,6 +52,23 @@ def prices_now(at: datetime) -> dict[tuple[int, str], PriceRow]:
     }
 
 
+# A price over so many times the one before is most likely a slip of units.
+PRICE_JUMP = 100
+
+
+def price_jump_of(price: Price) -> str | None:
+    """The rate of an unsaved price that is far above the one that holds; `None` when none is."""
+    held = prices_in_force(price.effective_from).filter(
+        server_id=price.server_id, upstream_model=price.upstream_model, currency=price.currency
+    )
+    for old in held:
+        for name in ("input_per_million", "output_per_million", "per_request"):
+            before, after = getattr(old, name), getattr(price, name)
+            if before and after > before * PRICE_JUMP:
+                return name
+    return None
+
+
 # What daily sums can be grouped by → its column.
 USAGE_GROUPS = {
     "day": "day",

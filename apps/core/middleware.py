@@ -6,8 +6,11 @@ from uuid import uuid4
 from zoneinfo import ZoneInfo, available_timezones
 
 import structlog
+from csp.decorators import csp_replace
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
 from django.utils import timezone
 
 from apps.core.errors import InferAdminError
@@ -28,6 +31,18 @@ def request_id(get_response: GetResponse) -> GetResponse:
         structlog.contextvars.bind_contextvars(request_id=chosen)
         response = get_response(request)
         response["X-Request-ID"] = chosen
+        return response
+
+    return middleware
+
+
+def admin_policy(get_response: GetResponse) -> GetResponse:
+    """Give the admin's pages their own content security policy; stands inside CSPMiddleware."""
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        response = get_response(request)
+        if request.path.startswith(reverse("admin:index")):
+            csp_replace(settings.ADMIN_CONTENT_SECURITY_POLICY)(lambda _request: response)(request)
         return response
 
     return middleware

@@ -8,7 +8,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from apps.billing.models import Price
-from apps.billing.selectors import prices_in_force
+from apps.billing.selectors import PRICE_JUMP, price_jump_of
 from apps.core import live
 from apps.core.actors import Actor
 from apps.core.audit import audit_write
@@ -20,8 +20,6 @@ from apps.fleet.models import Server
 
 # "From now on" may have been typed a few minutes ago.
 _PAST_ALLOWED = timedelta(minutes=15)
-# A price so many times the one before is most likely a slip of units.
-_JUMP = 100
 
 
 class Rates(TypedDict):
@@ -85,18 +83,13 @@ def price_withdraw(*, actor: Actor, price_id: int) -> None:
 
 
 def _require_no_jump(price: Price) -> None:
-    held = prices_in_force(price.effective_from).filter(
-        server=price.server, upstream_model=price.upstream_model, currency=price.currency
-    )
-    for old in held:
-        for name in ("input_per_million", "output_per_million", "per_request"):
-            before, after = getattr(old, name), getattr(price, name)
-            if before and after > before * _JUMP:
-                raise ConflictError(
-                    f"{name}: {after} is more than {_JUMP} times the price that holds ({before}); "
-                    "prices are per million tokens. Confirm it, if it is meant",
-                    code="price_jump",
-                )
+    name = price_jump_of(price)
+    if name is not None:
+        raise ConflictError(
+            f"{name}: {getattr(price, name)} is over {PRICE_JUMP} times the price that holds; "
+            "prices are per million tokens. Confirm it, if it is meant",
+            code="price_jump",
+        )
 
 
 def _facts(price: Price) -> dict[str, object]:

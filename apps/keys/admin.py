@@ -1,0 +1,394 @@
+"""Admin pages of teams and keys, with their limits and budgets."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, ClassVar
+
+from django import forms
+from django.contrib import admin, messages
+from django.db.models import Model, QuerySet
+from django.forms.formsets import BaseFormSet
+from django.forms.models import BaseInlineFormSet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils import timezone
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from unfold.widgets import UnfoldAdminSelectWidget
+
+from apps.core.actors import Actor
+from apps.core.admin_pages import (
+    ServiceAdmin,
+    TabularInline,
+    badge,
+    each_row,
+    may,
+    page_action,
+)
+from apps.core.edges import actor_of
+from apps.core.errors import InferAdminError
+from apps.core.roles import Permission
+from apps.keys import quotas, services
+from apps.keys.models import ApiKey, Budget, Limit, Team
+from apps.keys.selectors import keys_for_display, keys_in_state, teams_with_key_counts
+
+_GRACES = [
+    (0, gettext_lazy("it stops at once")),
+    (3600, gettext_lazy("1 hour")),
+    (86400, gettext_lazy("1 day")),
+    (7 * 86400, gettext_lazy("7 days")),
+    (30 * 86400, gettext_lazy("30 days")),
+]
+
+
+class OnePerName(BaseInlineFormSet):  # type: ignore[type-arg]  # of limits or of budgets
+    """Rows of which no two have the same kind (limits) or period (budgets)."""
+
+    name_field: ClassVar[str]
+
+    def clean(self) -> None:
+        """Name the field that two rows share."""
+        super().clean()
+        kept = [form.cleaned_data for form in self.forms if form not in self.deleted_forms]
+        names = [data[self.name_field] for data in kept if self.name_field in data]
+        if len(set(names)) < len(names):
+            raise forms.ValidationError(_("Each kind and each period may be there once."))
+
+
+class LimitFormSet(OnePerName):
+    """One limit a kind."""
+
+    name_field = "kind"
+
+
+class BudgetFormSet(OnePerName):
+    """One budget a period."""
+
+    name_field = "period"
+
+
+class _QuotaInline(TabularInline[Any, Any]):
+    extra = 0
+
+    def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        del obj
+        return may(request, Permission.MANAGE_KEYS)
+
+    has_change_permission = has_view_permission
+    has_delete_permission = has_view_permission
+
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        del obj
+        return may(request, Permission.MANAGE_KEYS)
+
+
+class LimitInline(_QuotaInline):
+    """Limits of the page's team or key."""
+
+    model = Limit
+    formset = LimitFormSet
+    fields = ["kind", "value"]
+
+
+class BudgetInline(_QuotaInline):
+    """Budgets of the page's team or key."""
+
+    model = Budget
+    formset = BudgetFormSet
+    fields = ["period", "amount", "currency"]
+
+
+class _QuotaHolderAdmin(ServiceAdmin[Any]):
+    """A page with limits and budgets; a new holder is saved before it gets any."""
+
+    scope_field: ClassVar[str]
+
+    def get_inlines(self, request: HttpRequest, obj: Model | None) -> list[Any]:
+        del request
+        return [LimitInline, BudgetInline] if obj else []
+
+    def save_related(
+        self,
+        request: HttpRequest,
+        form: "forms.ModelForm[Any]",
+        formsets: "Sequence[BaseFormSet[Any]]",
+        change: bool,
+    ) -> None:
+        scope: Any = {self.scope_field: form.instance.pk}
+        for formset in formsets:
+            if isinstance(formset, OnePerName):
+                _quotas_save(actor_of(request), scope, formset)
+
+
+def _quotas_save(actor: Actor, scope: quotas.Scope, formset: OnePerName) -> None:
+    """Lift what is gone or has another kind now; set what is new or changed."""
+    deleted = formset.deleted_forms
+    changed = [form for form in formset.forms if form.has_changed() and form not in deleted]
+    moved = [form for form in changed if formset.name_field in form.changed_data]
+    for form in [*deleted, *moved]:
+        if form.instance.pk:
+            _quota_clear(actor, form.instance)
+    for form in changed:
+        fields = {name: form.cleaned_data[name] for name in form.base_fields if name != "id"}
+        values = {name: value for name, value in fields.items() if name in _QUOTA_FIELDS}
+        set_quota: Any = quotas.limit_set if formset.model is Limit else quotas.budget_set
+        set_quota(actor=actor, scope=scope, **values)
+
+
+_QUOTA_FIELDS = {"kind", "value", "period", "amount", "currency"}
+
+
+def _quota_clear(actor: Actor, quota: Limit | Budget) -> None:
+    if isinstance(quota, Limit):
+        quotas.limit_clear(actor=actor, limit_id=quota.pk)
+    else:
+        quotas.budget_clear(actor=actor, budget_id=quota.pk)
+
+
+@admin.register(Team)
+class TeamAdmin(_QuotaHolderAdmin):
+    """Teams; they are switched off, never deleted."""
+
+    scope_field = "team_id"
+    list_display = ["name", "is_active", "active_keys", "note", "created_at"]
+    list_filter = ["is_active"]
+    search_fields = ["name", "note"]
+
+    def get_fields(self, request: HttpRequest, obj: Team | None = None) -> list[Any]:
+        return ["name", "is_active", "note"] if obj else ["name", "note"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Team]:
+        return teams_with_key_counts()
+
+    @admin.display(description=gettext_lazy("keys in use"), ordering="active_keys")
+    def active_keys(self, team: Any) -> int:
+        return int(team.active_keys)
+
+    def create(self, request: HttpRequest, values: dict[str, Any]) -> Team:
+        return services.team_create(actor=actor_of(request), **values)
+
+    def update(self, request: HttpRequest, row: Team, values: dict[str, Any]) -> None:
+        changes: Any = values
+        services.team_update(actor=actor_of(request), team_id=row.pk, changes=changes)
+
+
+class KeyForm(forms.ModelForm):  # type: ignore[type-arg]  # for the type checker only
+    """A key without its secret."""
+
+    class Meta:
+        model = ApiKey
+        fields = ["team", "name", "expires_at", "allows_all_routes", "routes"]
+        help_texts = {
+            "name": gettext_lazy("Who or what uses it, such as “search-backend”."),
+            "expires_at": gettext_lazy("Empty: it works until it is revoked."),
+            "routes": gettext_lazy("The only routes it may call, unless all are allowed."),
+        }
+
+    def clean_expires_at(self) -> datetime | None:
+        """A moment to come, where it was changed."""
+        end: datetime | None = self.cleaned_data["expires_at"]
+        if end and "expires_at" in self.changed_data and end <= timezone.now():
+            raise forms.ValidationError(_("This moment has passed already."))
+        return end
+
+    def clean(self) -> dict[str, Any]:
+        """A key may call all routes, or those in the list."""
+        data = super().clean() or {}
+        if data.get("allows_all_routes"):
+            data["routes"] = []
+        elif not data.get("routes"):
+            self.add_error("routes", _("Choose at least one route, or allow all."))
+        if self._is_name_taken(data):
+            self.add_error("name", _("The team has a key of this name already."))
+        return data
+
+    def _is_name_taken(self, data: dict[str, Any]) -> bool:
+        """The service asks again, with the team locked; here what was typed is still at hand."""
+        team_id = data["team"].pk if "team" in data else self.instance.team_id
+        if not {"team", "name"} & set(self.changed_data) or team_id is None:
+            return False
+        return ApiKey.objects.filter(
+            team_id=team_id, name=data.get("name"), revoked_at=None
+        ).exists()
+
+
+class StateFilter(admin.SimpleListFilter):
+    """Keys by what they are good for now."""
+
+    title = gettext_lazy("state")
+    parameter_name = "state"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[Any, Any]]:
+        del request, model_admin
+        return list(ApiKey.State.choices)
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[ApiKey]) -> QuerySet[ApiKey]:
+        del request
+        state = self.value()
+        if state not in ApiKey.State.values:
+            return queryset
+        return keys_in_state(queryset, state, timezone.now())
+
+
+class GraceForm(forms.Form):
+    """How long a rotated key goes on working."""
+
+    grace_seconds = forms.TypedChoiceField(
+        label=gettext_lazy("The old key works on for"),
+        choices=_GRACES,
+        coerce=int,
+        initial=86400,
+        widget=UnfoldAdminSelectWidget,
+    )
+
+
+@admin.register(ApiKey)
+class ApiKeyAdmin(_QuotaHolderAdmin):
+    """Keys: made, limited, rotated, ended. Never deleted, since the ledger refers to them."""
+
+    scope_field = "key_id"
+    form = KeyForm
+    list_display = ["name", "team", "prefix_text", "state", "routes_text", "created_at",
+                    "expires_at"]  # fmt: skip
+    list_filter = [StateFilter, ("team", admin.RelatedOnlyFieldListFilter)]
+    search_fields = ["name", "prefix", "team__name"]
+    filter_horizontal = ["routes"]
+    actions = ["revoke_chosen", "expire_chosen"]
+    actions_detail = ["rotate", "revoke"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[ApiKey]:
+        return keys_for_display()
+
+    def get_readonly_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> list[str]:
+        return ["team", "prefix", "state", "created_by", "created_at"] if obj else []
+
+    def get_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> list[Any]:
+        fields = ["team", "name", "expires_at", "allows_all_routes", "routes"]
+        return [*fields, "prefix", "state", "created_by", "created_at"] if obj else fields
+
+    def has_change_permission(self, request: HttpRequest, obj: ApiKey | None = None) -> bool:
+        is_over = obj is not None and obj.revoked_at is not None
+        return not is_over and super().has_change_permission(request, obj)
+
+    @badge(
+        gettext_lazy("state"),
+        {"active": "success", "expired": "warning", "revoked": "danger", "suspended": "info"},
+    )
+    def state(self, key: ApiKey) -> tuple[str, str]:
+        state = ApiKey.State(key.state_at(timezone.now()))
+        return state.value, str(state.label)
+
+    @admin.display(description=gettext_lazy("prefix"), ordering="prefix")
+    def prefix_text(self, key: ApiKey) -> str:
+        return f"{key.prefix}…"
+
+    @admin.display(description=gettext_lazy("routes"))
+    def routes_text(self, key: ApiKey) -> str:
+        if key.allows_all_routes:
+            return _("all")
+        return ", ".join(route.name for route in key.routes.all())
+
+    def save_model(self, request: HttpRequest, obj: ApiKey, form: Any, change: bool) -> None:
+        if "routes" in form.cleaned_data:
+            form.cleaned_data["route_ids"] = [route.pk for route in form.cleaned_data["routes"]]
+        super().save_model(request, obj, form, change)
+
+    def create(self, request: HttpRequest, values: dict[str, Any]) -> ApiKey:
+        key, secret = services.key_issue(
+            actor=actor_of(request),
+            team_id=values["team"].pk,
+            name=values["name"],
+            expires_at=values["expires_at"],
+            allows_all_routes=values["allows_all_routes"],
+            route_ids=values["route_ids"],
+        )
+        request.META["inferadmin.secret"] = secret
+        return key
+
+    def update(self, request: HttpRequest, row: ApiKey, values: dict[str, Any]) -> None:
+        changes: Any = {name: value for name, value in values.items() if name != "routes"}
+        if "routes" in values or "allows_all_routes" in values:
+            changes["route_ids"] = [route.pk for route in values.get("routes", row.routes.all())]
+            if values.get("allows_all_routes", row.allows_all_routes):
+                changes["route_ids"] = []
+        services.key_update(actor=actor_of(request), key_id=row.pk, changes=changes)
+
+    def response_add(
+        self, request: HttpRequest, obj: ApiKey, post_url_continue: str | None = None
+    ) -> HttpResponse:
+        """The secret, instead of the list."""
+        return self._secret_page(request, obj, request.META.pop("inferadmin.secret"))
+
+    def _secret_page(self, request: HttpRequest, key: ApiKey, secret: str) -> HttpResponse:
+        base_url = request.build_absolute_uri("/v1")
+        return self.show_secret(
+            request,
+            key,
+            secret,
+            title=_("Your new key"),
+            usage=_("OpenAI clients take it as their API key, with the base URL %(url)s.")
+            % {"url": base_url},
+        )
+
+    @page_action(gettext_lazy("Rotate"), "autorenew")
+    def rotate(self, request: HttpRequest, object_id: int) -> HttpResponse:
+        """Ask for the grace, then show the new key's secret."""
+        key = keys_for_display().get(pk=object_id)
+        form = GraceForm(request.POST or None)
+        if not form.is_valid():
+            return self.ask(
+                request,
+                key,
+                form=form,
+                title=_("Rotate the key %(name)s") % {"name": key.name},
+                text=_("A new key with the same routes, limits and budgets takes its place."),
+                label=_("Rotate"),
+            )
+        try:
+            new, secret = services.key_rotate(
+                actor=actor_of(request), key_id=key.pk, **form.cleaned_data
+            )
+        except InferAdminError as exc:
+            return self._refused(request, key, exc)
+        return self._secret_page(request, new, secret)
+
+    @page_action(gettext_lazy("Revoke"), "block", variant="danger")
+    def revoke(self, request: HttpRequest, object_id: int) -> HttpResponse:
+        """Ask, naming what stops; then end the key."""
+        key = keys_for_display().get(pk=object_id)
+        if request.method != "POST":
+            return self.ask(
+                request,
+                key,
+                form=forms.Form(),
+                title=_("Revoke the key %(name)s") % {"name": key.name},
+                text=_("All requests with %(prefix)s… are refused within two seconds, for good.")
+                % {"prefix": key.prefix},
+                label=_("Revoke"),
+            )
+        services.key_revoke(actor=actor_of(request), key_id=key.pk)
+        messages.success(request, _("The key %(name)s is revoked.") % {"name": key.name})
+        return redirect("admin:keys_apikey_changelist")
+
+    def _refused(self, request: HttpRequest, key: ApiKey, exc: InferAdminError) -> HttpResponse:
+        messages.error(request, exc.message)
+        return redirect("admin:keys_apikey_change", key.pk)
+
+    @admin.action(
+        description=gettext_lazy("Revoke the chosen keys for good"), permissions=["change"]
+    )
+    def revoke_chosen(self, request: HttpRequest, chosen: QuerySet[ApiKey]) -> None:
+        self._each(request, chosen, services.key_revoke, gettext_lazy("Revoked"))
+
+    @admin.action(
+        description=gettext_lazy("Let the chosen keys expire now"), permissions=["change"]
+    )
+    def expire_chosen(self, request: HttpRequest, chosen: QuerySet[ApiKey]) -> None:
+        self._each(request, chosen, services.key_expire, gettext_lazy("Expired"))
+
+    def _each(
+        self, request: HttpRequest, chosen: QuerySet[ApiKey], service: Any, done: Promise
+    ) -> None:
+        actor = actor_of(request)
+        each_row(request, list(chosen), lambda key: service(actor=actor, key_id=key.pk), done)
