@@ -1,33 +1,31 @@
-"""Which example models there are, and whether Triton has them ready."""
+"""Waiting for Triton to have its models ready."""
 
 import json
 import time
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from inferadmin.embedded.triton import Triton
 
-# Names of the folders in `repository/`, in the order in which they are worth waiting for.
-LOADED_AT_START = ("smollm2", "language-id", "minilm")
+# Names of the folders in `repository/`. Others are not waited for: they may take long, or fail.
+EXAMPLES = frozenset({"smollm2", "language-id", "minilm"})
 _WAIT_SECONDS = 60.0
 _POLL_SECONDS = 0.3
 
 
-def wait_until_ready(triton: Triton, *, tick: Callable[[], None]) -> list[str]:
-    """Wait a minute at most for the example models; returns the names of those that are not ready.
+def wait_until_ready(
+    triton: Triton, names: Iterable[str], *, tick: Callable[[], None]
+) -> list[str]:
+    """Wait a minute at most for those of `names` that are examples; returns what is not ready.
 
     `tick` is called between two looks.
     """
+    wanted = EXAMPLES.intersection(names)
     deadline = time.monotonic() + _WAIT_SECONDS
-    while (missing := _missing(triton)) and time.monotonic() < deadline:
+    while (missing := wanted - _ready(triton)) and time.monotonic() < deadline:
         tick()
         time.sleep(_POLL_SECONDS)
-    return missing
-
-
-def _missing(triton: Triton) -> list[str]:
-    ready = _ready(triton)
-    return [name for name in LOADED_AT_START if name not in ready]
+    return sorted(missing)
 
 
 def _ready(triton: Triton) -> set[str]:

@@ -34,7 +34,9 @@ def prepare(plan: Plan) -> None:
     with step("Static files"):
         _collect_static()
     with step("First records"):
-        var.save_credentials(seed.seed(plan, var.credentials()))
+        seeded = seed.seed(plan, var.credentials())
+        var.save_credentials(seeded.credentials)
+        var.save_loading(seeded.loading)
 
 
 def _require_services() -> None:

@@ -5,6 +5,8 @@ made once, together with the server they belong to, and then belong to the peopl
 """
 
 import secrets
+from contextlib import suppress
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import TypedDict, Unpack
 
@@ -15,6 +17,7 @@ from apps.billing.services.prices import Rates, price_set
 from apps.catalog.models import ModelVersion, ServedModel
 from apps.catalog.services import model_create
 from apps.core.actors import SYSTEM
+from apps.core.errors import ConflictError
 from apps.core.models import ManagementToken, User
 from apps.core.roles import Role
 from apps.core.secrets import digest_of
@@ -77,20 +80,29 @@ _TRITON_PRICES = {"smollm2": ("0.05", "0.20"), "minilm": ("0.02", "0")}
 _LLAMA_CPP_PRICE = ("0.15", "0.60")
 
 
+@dataclass(frozen=True, slots=True)
+class Seeded:
+    """What a start has made: the way in, and the models that Triton has been asked to load."""
+
+    credentials: Credentials
+    loading: list[str]
+
+
 @transaction.atomic
-def seed(plan: Plan, known: Credentials) -> Credentials:
+def seed(plan: Plan, known: Credentials) -> Seeded:
     """Make what is missing. Of `known`, what still works is kept; the rest is made anew."""
     user, password = _admin(known.get("password"))
     triton, llama_cpp = _triton(plan), _llama_cpp(plan)
     if not Route.objects.exists():
         _routes(triton, llama_cpp, plan.llama_cpp_model)
-    return Credentials(
+    credentials = Credentials(
         url=plan.url,
         username=_USERNAME,
         password=password,
         api_key=_api_key(known.get("api_key")),
         management_token=_management_token(user, known.get("management_token")),
     )
+    return Seeded(credentials, loading=_load(triton) if plan.triton else [])
 
 
 def _admin(password: str | None) -> tuple[User, str]:
@@ -152,17 +164,25 @@ def _server(name: str, kind: str, url: str, **facts: Unpack[_ServerFacts]) -> Se
 
 
 def _models(server: Server) -> None:
-    """The example models: known, wanted, and asked for as an operator would."""
+    """The example models: known, priced and wanted."""
     for name, facts in _MODELS.items():
         model = ServedModel.objects.filter(name=name).first() or model_create(
             actor=SYSTEM, name=name, kind=facts["kind"], description=facts["description"]
         )
         for number, note in facts["versions"].items():
             ModelVersion.objects.get_or_create(model=model, number=number, defaults={"note": note})
-        placement = Placement.objects.create(server=server, model=model)
-        operation_request(actor=SYSTEM, placement_id=placement.pk, kind=Operation.Kind.LOAD)
+        Placement.objects.create(server=server, model=model, desired=Placement.Desired.LOADED)
     for name, prices in _TRITON_PRICES.items():
         _price(server, name, prices)
+
+
+def _load(server: Server) -> list[str]:
+    """Ask for what is wanted, as an operator would: the Triton of this run has nothing loaded."""
+    wanted = server.placements.filter(desired=Placement.Desired.LOADED).select_related("model")
+    for placement in wanted:
+        with suppress(ConflictError):  # asked for already, when the last run was killed
+            operation_request(actor=SYSTEM, placement_id=placement.pk, kind=Operation.Kind.LOAD)
+    return [placement.model.name for placement in wanted]
 
 
 def _llama_cpp(plan: Plan) -> Server:

@@ -169,11 +169,13 @@ class Supervisor:
             os.environ["INFERADMIN_REDIS_URL"] = valkey.url
 
     def _wait_for_models(self) -> None:
-        """Give the seeded models time to load: the worker does that, through Triton's API."""
+        """Give the models time to load: the worker does that, through Triton's API."""
         if self.triton is None:
             return
         with step("Models on Triton"):
-            missing = models.wait_until_ready(self.triton, tick=self.keeper.tick)
+            missing = models.wait_until_ready(
+                self.triton, self.var.loading(), tick=self.keeper.tick
+            )
         if missing:
             say(f"  Not ready yet: {', '.join(missing)}; the console shows why")
 

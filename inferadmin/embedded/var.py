@@ -74,6 +74,10 @@ class Var:
     def _credentials_file(self) -> Path:
         return self.root / "credentials.json"
 
+    @property
+    def _loading_file(self) -> Path:
+        return self.root / "loading.json"
+
     def lock(self) -> IO[str]:
         """Claim the folder for as long as the returned file is open; raises LockedError.
 
@@ -110,6 +114,15 @@ class Var:
     def save_credentials(self, credentials: Credentials) -> None:
         """Write `credentials.json`, readable by its owner alone."""
         write_private(self._credentials_file, json.dumps(credentials, indent=2) + "\n")
+
+    def loading(self) -> list[str]:
+        """Names of the models that Triton has been asked to load at this start."""
+        names: list[str] = json.loads(self._loading_file.read_text(encoding="utf-8"))
+        return names
+
+    def save_loading(self, names: list[str]) -> None:
+        """Tell the supervisor, which is another process, what to wait for."""
+        write_private(self._loading_file, json.dumps(names) + "\n")
 
     def remember(self, children: Iterable[Child]) -> None:
         """Write down what runs, for the next supervisor in case this one is killed."""

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from inferadmin.embedded.llamacpp import MODEL_NAME, LlamaCpp
-from inferadmin.embedded.models import LOADED_AT_START
+from inferadmin.embedded.models import EXAMPLES
 from inferadmin.embedded.triton import Triton
 
 PROMPT = "<|im_start|>user\nWhat is a cat?<|im_end|>\n<|im_start|>assistant\n"
@@ -21,10 +21,10 @@ COUNTS = {"return_num_input_tokens": True, "return_num_output_tokens": True}
 def client(triton: Triton) -> Iterator[httpx.Client]:
     """Triton's HTTP interface with every example loaded."""
     with httpx.Client(base_url=triton.url, timeout=60) as client:
-        for name in LOADED_AT_START:
+        for name in sorted(EXAMPLES):
             client.post(f"/v2/repository/models/{name}/load").raise_for_status()
         yield client
-        for name in LOADED_AT_START:
+        for name in sorted(EXAMPLES):
             client.post(f"/v2/repository/models/{name}/unload").raise_for_status()
 
 
