@@ -15,7 +15,7 @@ urlpatterns = [
     path("readyz", probes.readyz, name="readyz"),
     path("metrics", probes.metrics, name="metrics"),
     path("account/", include("apps.core.urls")),
-    path("fleet/placements/<int:pk>/unload/", unload.placement_unload, name="placement-unload"),
+    path("fleet/placements/<int:pk>/unload/", unload.placement_unload, name="console-unload"),
     path("fleet/", include("apps.fleet.urls")),
     path("models/", include("apps.catalog.urls")),
     path("routes/", include("apps.routes.urls")),

@@ -33,7 +33,7 @@ class Place(TypedDict):
 @requires(Permission.VIEW)
 def search(request: HttpRequest) -> JsonResponse:
     """`?q=` as `{"places": […]}`, at most five of each kind, by name."""
-    typed = request.GET.get("q", "").strip()[:_LONGEST]
+    typed = request.GET.get("q", "").replace("\0", "").strip()[:_LONGEST]
     finders: tuple[Callable[[str], list[Place]], ...] = (
         _requests, _servers, _models, _routes, _keys, _teams,
     )  # fmt: skip

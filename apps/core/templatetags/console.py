@@ -91,7 +91,8 @@ def number(value: float | Decimal | None, decimals: int | None = None) -> str:
     if value is None:
         return DASH
     places = decimals if decimals is not None else _decimals_of(value)
-    return number_format(value, decimal_pos=places, force_grouping=True)
+    # Rounded here: Django cuts off.
+    return number_format(round(value, places), decimal_pos=places, force_grouping=True)
 
 
 def _decimals_of(value: float | Decimal) -> int:
