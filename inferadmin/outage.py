@@ -1,12 +1,17 @@
 """What a page answers when the database is away: 503 and what goes on, instead of a bare 500."""
 
 import sys
+from time import time
 
 from django.conf import settings
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string
+from django.urls import reverse
 from django.views import defaults
+
+from apps.metrics.health import SystemState
+from apps.metrics.problems import problems_of
 
 _RETRY_AFTER_SECONDS = "5"
 
@@ -17,6 +22,8 @@ def server_error(request: HttpRequest) -> HttpResponse:
     if not isinstance(error, OperationalError | InterfaceError):
         return defaults.server_error(request)
     response: HttpResponse
+    if request.path == reverse("metrics:system-banner"):
+        return _banner()
     if request.path.startswith("/api/") or "json" in request.headers.get("Accept", ""):
         response = JsonResponse(_BODY, status=503)
     else:
@@ -24,6 +31,13 @@ def server_error(request: HttpRequest) -> HttpResponse:
         response = HttpResponse(render_to_string("core/database_away.html", texts), status=503)
     response["Retry-After"] = _RETRY_AFTER_SECONDS
     return response
+
+
+def _banner() -> HttpResponse:
+    """The banner itself, with status 200: an open page puts nothing else in."""
+    state = SystemState(at=time(), postgres_error="away")
+    problems = [item for item in problems_of(state) if item.code == "postgres_away"]
+    return HttpResponse(render_to_string("metrics/system_banner.html", {"problems": problems}))
 
 
 _BODY = {

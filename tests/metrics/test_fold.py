@@ -4,7 +4,7 @@ import json
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import redis.asyncio
@@ -105,7 +105,8 @@ def test_the_gateways_own_frames_are_understood() -> None:
 
     ServerFactory.create(pk=7)
     async_to_sync(measure)()
-    arrived = int(connection().xrevrange(GATEWAY_STREAM, count=1)[0][0].split(b"-")[0]) // 1000
+    entries = cast(list[tuple[bytes, Any]], connection().xrevrange(GATEWAY_STREAM, count=1))
+    arrived = int(entries[0][0].split(b"-")[0]) // 1000
     while gateway_memory.clock() <= arrived:
         time.sleep(0.05)
 

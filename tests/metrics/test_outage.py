@@ -6,6 +6,7 @@ from django.test import Client
 
 from apps.core.models import User
 from apps.metrics import views
+from apps.metrics.selectors import history
 
 
 @pytest.fixture
@@ -17,7 +18,7 @@ def broken_page(client: Client, viewer: User, monkeypatch: pytest.MonkeyPatch) -
 
     client.force_login(viewer)
     client.raise_request_exception = False
-    monkeypatch.setattr(views.histories, "history", away)
+    monkeypatch.setattr(history, "history", away)
     return client
 
 
@@ -49,10 +50,25 @@ def test_a_program_gets_json(broken_page: Client) -> None:
     assert answer.json()["error"]["code"] == "database_away"
 
 
+def test_the_banner_appears_on_pages_that_are_open(
+    broken_page: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*args: object) -> None:
+        raise OperationalError("connection to server was lost")
+
+    monkeypatch.setattr(views, "system_state", away)
+
+    answer = broken_page.get("/live/system", headers={"HX-Request": "true"})
+
+    assert answer.status_code == 200
+    assert answer.content.decode().count("data-problem=") == 1
+    assert 'data-problem="postgres_away"' in answer.content.decode()
+
+
 def test_another_bug_stays_a_500(broken_page: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*args: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(views.histories, "history", broken)
+    monkeypatch.setattr(history, "history", broken)
 
     assert broken_page.get(URL).status_code == 500
