@@ -69,10 +69,10 @@ def _worded(phrase: str, item: object) -> str:
 
 
 def _attempt(number: int, attempt: UsageAttempt) -> Step:
-    is_ok = attempt["status"] == "ok"
     title = _("Attempt %(number)s: %(model)s on %(server)s") % {"number": number, **attempt}
-    problem = [attempt["error"] or attempt["status"]]
-    return Step("ok" if is_ok else "bad", title, [] if is_ok else problem, attempt["seconds"])
+    tone = _TONES.get(attempt["status"], "bad")
+    problem = attempt["error"] or attempt["status"]
+    return Step(tone, title, [] if tone == "ok" else [problem], attempt["seconds"])
 
 
 def _ending(record: UsageRecord) -> Step:
