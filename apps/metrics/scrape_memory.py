@@ -66,6 +66,12 @@ def currents() -> dict[int, Current]:
     return {pk: _current_from(raw) for pk, raw in _fields(_CURRENT).items()}
 
 
+def current_of(server_id: int) -> Current | None:
+    """One server's; `None` when it was never scraped."""
+    raw = cast(bytes | None, connection().hget(_CURRENT, str(server_id)))
+    return None if raw is None else _current_from(orjson.loads(raw))
+
+
 def remember(memory: Mapping[int, Memory], current: Mapping[int, Current]) -> None:
     """Replace everything that is kept, in one transaction; servers that are not given go."""
     pipe = connection().pipeline(transaction=True)

@@ -1,14 +1,19 @@
 """What is going on now, for pages and other apps; empty while telemetry or Redis is away."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from time import time
+from typing import TypeVar
 
 import redis
 
 from apps.metrics import gateway_memory, scrape_memory
 from apps.metrics.figures import Figures
 
+T = TypeVar("T")
+
+OUTAGE_SECONDS = 5.0
 # A metrics page that was read longer ago no longer speaks for now.
 FRESH_SECONDS = 15
 
@@ -33,19 +38,14 @@ class ServerFigures:
 
 def overview_now() -> dict[str, float | None]:
     """Values of topic `overview` in the last second; {} when nothing is known."""
-    try:
-        now = gateway_memory.now()
-    except redis.RedisError:
-        return {}
+    now = _asked(gateway_memory.now)
     return dict(now.overview) if now else {}
 
 
 def server_figures() -> dict[int, ServerFigures]:
     """Every enabled server that telemetry knows, by its id."""
-    try:
-        now, currents = gateway_memory.now(), scrape_memory.currents()
-    except redis.RedisError:
-        return {}
+    now = _asked(gateway_memory.now)
+    currents = _asked(scrape_memory.currents) or {}
     values = now.servers if now else {}
     return {
         pk: ServerFigures(
@@ -60,13 +60,34 @@ def server_figures() -> dict[int, ServerFigures]:
 
 def placement_figures(server_id: int) -> dict[Placed, Figures]:
     """What each model and version on a server does now, as its engine reports it."""
-    try:
-        current = scrape_memory.currents().get(server_id)
-    except redis.RedisError:
-        return {}
+    current = _asked(partial(scrape_memory.current_of, server_id))
     if current is None or current.at < time() - FRESH_SECONDS:
         return {}
     return {
         (model, int(version) if version.isdecimal() else None): figures
         for (model, version), figures in current.models.items()
     }
+
+
+@dataclass(slots=True)
+class _Outage:
+    """Until when Redis is not asked again (seconds since 1970)."""
+
+    until: float = 0.0
+
+
+_outage = _Outage()
+
+
+def _asked(question: Callable[[], T]) -> T | None:
+    """The answer of Redis; `None` while it is away.
+
+    Waiting for a Redis that hangs takes seconds, so one page in OUTAGE_SECONDS does it for all.
+    """
+    if time() < _outage.until:
+        return None
+    try:
+        return question()
+    except redis.RedisError:
+        _outage.until = time() + OUTAGE_SECONDS
+        return None
