@@ -257,7 +257,7 @@ GATEWAY_TOTAL_TIMEOUT_SECONDS = env_int("GATEWAY_TOTAL_TIMEOUT_SECONDS", 600)
 GATEWAY_MAX_REQUESTS = env_int("GATEWAY_MAX_REQUESTS", 2000)
 # How long Redis may take to admit or settle a request before it counts as away; requests are then
 # refused at once until it answers again.
-GATEWAY_REDIS_TIMEOUT_MILLISECONDS = env_int("GATEWAY_REDIS_TIMEOUT_MILLISECONDS", 250)
+GATEWAY_REDIS_TIMEOUT_MILLISECONDS = env_int("GATEWAY_REDIS_TIMEOUT_MILLISECONDS", 1000)
 # What a web process serves: `all`, `gateway` (/v1 and the probes) or `console` (all but /v1).
 SERVE = env_str("SERVE", "all")
 

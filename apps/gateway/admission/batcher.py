@@ -27,7 +27,8 @@ seldom = SeldomLog(log)
 Argument = str | bytes | int
 _MAX_BATCH = 200
 _PROBE_SECONDS = 0.1
-_MISSES_OF_A_LOSS = 2
+_SIGN_OF_LIFE_SECONDS = 0.25
+_MISSES_OF_A_LOSS = 3
 
 
 class RedisAwayError(NoCapacityError):
@@ -173,7 +174,7 @@ class ScriptBatcher:
 
     async def _answers(self) -> bool:
         try:
-            async with asyncio.timeout(self._timeout_seconds):
+            async with asyncio.timeout(_SIGN_OF_LIFE_SECONDS):
                 await self._client.ping()
         except (RedisError, OSError, TimeoutError):
             return False
