@@ -9,7 +9,7 @@ What it answers was measured on Triton 2.51. It speaks real HTTP and gRPC on fre
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent import futures
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -71,6 +71,8 @@ class FakeTriton:
         self.models: dict[str, FakeModel] = {}
         self.commands: list[tuple[str, str]] = []
         self.mood: Mood = "well"
+        # Called when a command has come in, before anything is done about it.
+        self.on_command: Callable[[], None] = lambda: None
         self.is_explicit = True
         self.grpc_address = ""
         self._has_grpc = has_grpc
@@ -151,6 +153,7 @@ class FakeTriton:
         if not self.is_explicit:
             return Refusal(503, grpc.StatusCode.UNAVAILABLE, _NOT_EXPLICIT)
         self.commands.append((command, name))
+        self.on_command()
         model = self.models.get(name)
         if command == "load":
             return self._load(name, model)
