@@ -219,8 +219,9 @@ class _Answering:
 
     async def misbehave(self, index: int) -> None:
         script = self.script
+        if index in (script.cut_after, script.garbage_after, script.error_after):
+            await asyncio.sleep(0.02)  # what was sent goes out by itself
         if index == script.cut_after:
-            await asyncio.sleep(0.02)  # let what was sent go out
             raise CutError
         if index == script.garbage_after:
             await self.body(script.prefix + b'{"choices": [' + 2 * script.line_end)
