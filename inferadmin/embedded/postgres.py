@@ -3,6 +3,7 @@
 import hashlib
 import os
 import signal
+import subprocess
 import tempfile
 import warnings
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from urllib.parse import quote
 
 import psycopg
 
-from inferadmin.embedded.processes import Command
+from inferadmin.embedded.processes import ChildError, Command
 
 with warnings.catch_warnings():
     # It asks for a run-time folder when it is imported, and does well without one.
@@ -37,10 +38,21 @@ class Postgres:
         return self._url(_DATABASE)
 
     def create(self) -> None:
-        """Make the cluster, once. As root, the package makes a system user for it as well."""
+        """Make the cluster, once. As root, the package makes a system user for it as well.
+
+        Raises ChildError when it cannot be made.
+        """
         self.folder.parent.mkdir(parents=True, exist_ok=True)
-        if not (self.folder / "PG_VERSION").exists():
+        if (self.folder / "PG_VERSION").exists():
+            return
+        try:
             get_server(str(self.folder)).cleanup()
+        except (subprocess.CalledProcessError, OSError) as exc:
+            raise ChildError(
+                f"PostgreSQL cannot make its files in {self.folder}; the lines above say why. "
+                "As root it runs as the user embedded_postgres, who must be able to enter every "
+                "folder on the way (INFERADMIN_VAR_DIR names another place)"
+            ) from exc
 
     def create_database(self) -> None:
         """Make the product's database, once; the server must run."""

@@ -1,13 +1,13 @@
-"""One running product for all stories that leave it as they found it."""
+"""One running product for all stories: each leaves it running."""
 
 from collections.abc import Iterator
 
 import pytest
 
-from tests.support.stack import Stack, stack_in
+from tests.support.stack import Stack, running_stack
 
 
 @pytest.fixture(scope="session")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    with stack_in(tmp_path_factory.mktemp("stack")) as stack:
+def stack() -> Iterator[Stack]:
+    with running_stack() as stack:
         yield stack

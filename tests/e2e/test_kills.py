@@ -2,26 +2,19 @@
 
 import time
 import uuid
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
 import pytest
 
-from tests.support.stack import Stack, eventually, stack_in
+from tests.support.stack import Stack, eventually
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
 
 REQUESTS = 12
 # A worker's holds are given back, and what it left unfinished is recorded, within a minute.
 SETTLE_SECONDS = 90
-
-
-@pytest.fixture(scope="module")
-def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    with stack_in(tmp_path_factory.mktemp("kills")) as stack:
-        yield stack
 
 
 def ask(stack: Stack, request_id: str, *, route: str = "smollm2-llamacpp") -> str:
@@ -81,28 +74,28 @@ def is_answered(stack: Stack, route: str) -> bool:
     return ask(stack, uuid.uuid4().hex, route=route) == "ok"
 
 
-def test_web_killed(own: Stack) -> None:
-    outcomes = traffic_with_kill(own, "web-1", route="smollm2-llamacpp")
+def test_web_killed(stack: Stack) -> None:
+    outcomes = traffic_with_kill(stack, "web-1", route="smollm2-llamacpp")
 
-    eventually(lambda: is_answered(own, "smollm2-llamacpp"), seconds=30)
+    eventually(lambda: is_answered(stack, "smollm2-llamacpp"), seconds=30)
     assert list(outcomes.values()).count("ok") >= 1
-    assert_one_record_each(own, outcomes)
+    assert_one_record_each(stack, outcomes)
 
 
-def test_worker_killed(own: Stack) -> None:
-    outcomes = traffic_with_kill(own, "worker", route="smollm2-llamacpp")
+def test_worker_killed(stack: Stack) -> None:
+    outcomes = traffic_with_kill(stack, "worker", route="smollm2-llamacpp")
 
     assert set(outcomes.values()) == {"ok"}
-    assert_one_record_each(own, outcomes)
+    assert_one_record_each(stack, outcomes)
 
 
-def test_triton_killed_and_its_models_come_back(own: Stack) -> None:
-    outcomes = traffic_with_kill(own, "triton", route="smollm2")
+def test_triton_killed_and_its_models_come_back(stack: Stack) -> None:
+    outcomes = traffic_with_kill(stack, "triton", route="smollm2")
 
     # The fallback tier answers for it meanwhile; a stream that had begun is told of the break.
     assert list(outcomes.values()).count("ok") >= REQUESTS // 2
-    assert_one_record_each(own, outcomes)
-    eventually(lambda: answered_by(own, "smollm2") == "triton-local", seconds=90, every=2)
+    assert_one_record_each(stack, outcomes)
+    eventually(lambda: answered_by(stack, "smollm2") == "triton-local", seconds=90, every=2)
 
 
 def answered_by(stack: Stack, route: str) -> str:
@@ -111,18 +104,18 @@ def answered_by(stack: Stack, route: str) -> str:
     return str(eventually(lambda: records(stack, request_id))[0]["server_name"])
 
 
-def test_valkey_killed(own: Stack) -> None:
-    own.kill("valkey")
+def test_valkey_killed(stack: Stack) -> None:
+    stack.kill("valkey")
 
-    eventually(lambda: is_answered(own, "smollm2-llamacpp"), seconds=30)
-    eventually(lambda: httpx.get(f"{own.url}/readyz").status_code == 200, seconds=30)
+    eventually(lambda: is_answered(stack, "smollm2-llamacpp"), seconds=30)
+    eventually(lambda: httpx.get(f"{stack.url}/readyz").status_code == 200, seconds=30)
 
 
-def test_postgres_killed(own: Stack) -> None:
-    own.kill("postgres")
+def test_postgres_killed(stack: Stack) -> None:
+    stack.kill("postgres")
 
-    assert is_answered(own, "smollm2-llamacpp")  # the gateway needs no database to answer
-    eventually(lambda: httpx.get(f"{own.url}/readyz").status_code == 200, seconds=60)
+    assert is_answered(stack, "smollm2-llamacpp")  # the gateway needs no database to answer
+    eventually(lambda: httpx.get(f"{stack.url}/readyz").status_code == 200, seconds=60)
     request_id = uuid.uuid4().hex
-    ask(own, request_id)
-    eventually(lambda: records(own, request_id), seconds=30)
+    ask(stack, request_id)
+    eventually(lambda: records(stack, request_id), seconds=30)

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -49,7 +50,8 @@ class Stack:
     @property
     def output(self) -> str:
         """What the supervisor has said, over all runs."""
-        return (self.folder / "output.txt").read_text()
+        file = self.folder / "output.txt"
+        return file.read_text() if file.exists() else ""
 
     @property
     def credentials(self) -> dict[str, str]:
@@ -98,6 +100,17 @@ class Stack:
         self._process.send_signal(number)
         return self._process.wait(_STOP_SECONDS)
 
+    def end(self) -> None:
+        """Stop it where it still runs."""
+        if self._process is not None and self._process.poll() is None:
+            self.stop()
+
+    def die(self) -> None:
+        """SIGKILL for the supervisor."""
+        os.kill(self.pid, signal.SIGKILL)
+        assert self._process is not None
+        self._process.wait()
+
     def kill(self, name: str) -> None:
         """SIGKILL for a child."""
         os.kill(self.pid_of(name), signal.SIGKILL)
@@ -124,13 +137,15 @@ class Stack:
 
 
 @contextmanager
-def stack_in(folder: Path) -> Iterator[Stack]:
-    """A stack that has been started, and is ended whatever happens."""
-    folder.chmod(0o755)  # PostgreSQL runs as another user where the tests run as root
-    stack = Stack(folder)
-    try:
-        stack.start()
-        yield stack
-    finally:
-        if stack._process is not None and stack._process.poll() is None:
-            stack.stop()
+def running_stack() -> Iterator[Stack]:
+    """A stack that has been started in a folder of its own, and is ended whatever happens."""
+    with tempfile.TemporaryDirectory(prefix="inferadmin-stack-") as name:
+        # PostgreSQL runs as another user where the tests run as root. pytest's own temporary
+        # folders are closed to it, and are closed again by every further run of pytest.
+        Path(name).chmod(0o755)
+        stack = Stack(Path(name))
+        try:
+            stack.start()
+            yield stack
+        finally:
+            stack.end()
