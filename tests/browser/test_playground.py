@@ -4,6 +4,7 @@ The answers of `/v1` are scripted here; that the real gateway gives such answers
 """
 
 import json
+from typing import Any
 
 import pytest
 from playwright.sync_api import Page, Route, expect
@@ -64,7 +65,7 @@ def test_the_conversation_and_the_settings_go_along(playground: Page) -> None:
     with playground.expect_request("**/v1/chat/completions") as sent:
         ask(playground, "Second")
 
-    body = sent.value.post_data_json
+    body: dict[str, Any] = sent.value.post_data_json or {}
     roles = [message["role"] for message in body["messages"]]
     assert roles == ["system", "user", "assistant", "user"]
     assert (body["temperature"], body["max_tokens"], body["stream"]) == (0.5, 256, True)
