@@ -92,7 +92,7 @@ def number(value: float | Decimal | None, decimals: int | None = None) -> str:
         return DASH
     places = decimals if decimals is not None else _decimals_of(value)
     # Rounded here: Django cuts off.
-    return number_format(round(value, places), decimal_pos=places, force_grouping=True)
+    return number_format(round(float(value), places), decimal_pos=places, force_grouping=True)
 
 
 def _decimals_of(value: float | Decimal) -> int:
@@ -165,7 +165,8 @@ def exact_money(amount: Decimal | None, currency: str) -> str:
     """`amount` unrounded with its currency's code, for a derivation: "0.0000036 USD"."""
     if amount is None:
         return DASH
-    return f"{number(amount, max(2, _places_of(amount)))} {currency}"
+    digits = number_format(amount, max(2, _places_of(amount)), force_grouping=True)
+    return f"{digits} {currency}"
 
 
 def _places_of(amount: Decimal) -> int:
