@@ -30,11 +30,18 @@ def may_administer(request: HttpRequest) -> bool:
     return may(request, Permission.ADMINISTER)
 
 
+def never(request: HttpRequest) -> bool:
+    """False: pages of the console are never the current one here."""
+    del request
+    return False
+
+
 def _item(title: Promise, icon: str, url: str, **options: Any) -> dict[str, Any]:
     return {"title": title, "icon": icon, "link": reverse_lazy(url), **options}
 
 
 _ADMINS: dict[str, Any] = {"permission": may_administer}
+_CONSOLE: dict[str, Any] = {"active": never}
 
 
 def navigation(request: HttpRequest) -> list[dict[str, Any]]:
@@ -65,13 +72,13 @@ def navigation(request: HttpRequest) -> list[dict[str, Any]]:
         {
             "title": _("Console"),
             "items": [
-                _item(_("Overview"), "monitoring", "home"),
-                _item(_("Fleet"), "dns", "fleet:server-list"),
-                _item(_("Models"), "deployed_code", "catalog:model-list"),
-                _item(_("Routes"), "alt_route", "routes:route-list"),
-                _item(_("Playground"), "chat", "gateway:playground"),
-                _item(_("Requests"), "receipt_long", "billing:request-list"),
-                _item(_("Keys and use"), "query_stats", "keys:key-list"),
+                _item(_("Overview"), "monitoring", "home", **_CONSOLE),
+                _item(_("Fleet"), "dns", "fleet:server-list", **_CONSOLE),
+                _item(_("Models"), "deployed_code", "catalog:model-list", **_CONSOLE),
+                _item(_("Routes"), "alt_route", "routes:route-list", **_CONSOLE),
+                _item(_("Playground"), "chat", "gateway:playground", **_CONSOLE),
+                _item(_("Requests"), "receipt_long", "billing:request-list", **_CONSOLE),
+                _item(_("Keys and use"), "query_stats", "keys:key-list", **_CONSOLE),
             ],
         },
     ]

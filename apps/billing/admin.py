@@ -23,7 +23,7 @@ from apps.billing.selectors import (
     prices_in_force,
 )
 from apps.billing.services import prices
-from apps.core.admin_pages import ReadOnlyAdmin, ServiceAdmin, badge, page_action
+from apps.core.admin_pages import ReadOnlyAdmin, ServiceAdmin, badge, page_action, short_time
 from apps.core.edges import actor_of
 from apps.core.errors import InferAdminError
 from apps.core.money import from_picos
@@ -93,14 +93,14 @@ class PriceAdmin(ServiceAdmin[Price]):
     """Prices are added; one that has begun is never changed."""
 
     form = PriceForm
-    list_display = ["upstream_model", "server", "input_per_million", "output_per_million",
-                    "per_request", "currency", "effective_from", "state"]  # fmt: skip
+    list_display = ["upstream_model", "server", "state", "input", "output", "per_call", "currency",
+                    "begins"]  # fmt: skip
     list_filter = [HoldsFilter, ("server", admin.RelatedOnlyFieldListFilter), "currency"]
     search_fields = ["upstream_model", "server__name"]
     actions_detail = ["withdraw"]
 
     class Media:
-        js = ["billing/price_example.js"]
+        js = [forms.Script("billing/price_example.js", defer=True)]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Price]:
         return prices_for_display()
@@ -129,6 +129,22 @@ class PriceAdmin(ServiceAdmin[Price]):
         if price.effective_from > timezone.now():
             return "to_come", _("To come")
         return ("holds", _("Holds")) if price.pk in self._in_force else ("past", _("Past"))
+
+    @admin.display(description=gettext_lazy("input / 1M"), ordering="input_per_million")
+    def input(self, price: Price) -> str:
+        return _plain(price.input_per_million)
+
+    @admin.display(description=gettext_lazy("output / 1M"), ordering="output_per_million")
+    def output(self, price: Price) -> str:
+        return _plain(price.output_per_million)
+
+    @admin.display(description=gettext_lazy("request"), ordering="per_request")
+    def per_call(self, price: Price) -> str:
+        return _plain(price.per_request)
+
+    @admin.display(description=gettext_lazy("from"), ordering="effective_from")
+    def begins(self, price: Price) -> str:
+        return short_time(price.effective_from)
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
@@ -163,12 +179,17 @@ class PriceAdmin(ServiceAdmin[Price]):
         return redirect("admin:billing_price_changelist")
 
 
+def _plain(amount: Decimal) -> str:
+    """The amount without zeros at its end."""
+    return f"{amount.normalize():f}"
+
+
 def _cost(price: Price, inputs: int, outputs: int, *, without_request: bool = False) -> str:
     picos = cost_picos(
         price_row(price), input_tokens=inputs, cached_input_tokens=0, output_tokens=outputs
     )
     amount = from_picos(picos) - (price.per_request if without_request else Decimal(0))
-    return f"{amount.normalize():f} {price.currency}"
+    return f"{_plain(amount)} {price.currency}"
 
 
 @admin.register(UsageRecord)

@@ -1,6 +1,7 @@
 """What the admin pages of all apps share: they read rows, and write through services only."""
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from django import forms
@@ -11,7 +12,9 @@ from django.forms.formsets import BaseFormSet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
+from django.utils import timezone
 from django.utils.functional import Promise
+from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
 from apps.core.audit import history_of
@@ -201,6 +204,14 @@ def badge(description: Promise, colours: dict[str, str]) -> Callable[[F], F]:
         return column
 
     return decorate
+
+
+def short_time(moment: datetime | None) -> str:
+    """Cell of a list: minutes are enough there; a dash for `None`."""
+    if moment is None:
+        return "-"
+    text = f"{timezone.localtime(moment):%Y-%m-%d %H:%M}"
+    return format_html('<span class="whitespace-nowrap">{}</span>', text)
 
 
 def page_action(

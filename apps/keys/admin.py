@@ -1,21 +1,19 @@
 """Admin pages of teams and keys, with their limits and budgets."""
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin, messages
 from django.db.models import Model, QuerySet
 from django.forms.formsets import BaseFormSet
-from django.forms.models import BaseInlineFormSet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils import timezone
 from django.utils.functional import Promise
+from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from unfold.widgets import UnfoldAdminSelectWidget
 
 from apps.core.actors import Actor
 from apps.core.admin_pages import (
@@ -25,47 +23,15 @@ from apps.core.admin_pages import (
     each_row,
     may,
     page_action,
+    short_time,
 )
 from apps.core.edges import actor_of
 from apps.core.errors import InferAdminError
 from apps.core.roles import Permission
 from apps.keys import quotas, services
+from apps.keys.admin_forms import BudgetFormSet, GraceForm, KeyForm, LimitFormSet, OnePerName
 from apps.keys.models import ApiKey, Budget, Limit, Team
 from apps.keys.selectors import keys_for_display, keys_in_state, teams_with_key_counts
-
-_GRACES = [
-    (0, gettext_lazy("it stops at once")),
-    (3600, gettext_lazy("1 hour")),
-    (86400, gettext_lazy("1 day")),
-    (7 * 86400, gettext_lazy("7 days")),
-    (30 * 86400, gettext_lazy("30 days")),
-]
-
-
-class OnePerName(BaseInlineFormSet):  # type: ignore[type-arg]  # of limits or of budgets
-    """Rows of which no two have the same kind (limits) or period (budgets)."""
-
-    name_field: ClassVar[str]
-
-    def clean(self) -> None:
-        """Name the field that two rows share."""
-        super().clean()
-        kept = [form.cleaned_data for form in self.forms if form not in self.deleted_forms]
-        names = [data[self.name_field] for data in kept if self.name_field in data]
-        if len(set(names)) < len(names):
-            raise forms.ValidationError(_("Each kind and each period may be there once."))
-
-
-class LimitFormSet(OnePerName):
-    """One limit a kind."""
-
-    name_field = "kind"
-
-
-class BudgetFormSet(OnePerName):
-    """One budget a period."""
-
-    name_field = "period"
 
 
 class _QuotaInline(TabularInline[Any, Any]):
@@ -151,7 +117,7 @@ class TeamAdmin(_QuotaHolderAdmin):
     """Teams; they are switched off, never deleted."""
 
     scope_field = "team_id"
-    list_display = ["name", "is_active", "active_keys", "note", "created_at"]
+    list_display = ["name", "is_active", "active_keys", "note", "created"]
     list_filter = ["is_active"]
     search_fields = ["name", "note"]
 
@@ -165,52 +131,16 @@ class TeamAdmin(_QuotaHolderAdmin):
     def active_keys(self, team: Any) -> int:
         return int(team.active_keys)
 
+    @admin.display(description=gettext_lazy("created"), ordering="created_at")
+    def created(self, team: Team) -> str:
+        return short_time(team.created_at)
+
     def create(self, request: HttpRequest, values: dict[str, Any]) -> Team:
         return services.team_create(actor=actor_of(request), **values)
 
     def update(self, request: HttpRequest, row: Team, values: dict[str, Any]) -> None:
         changes: Any = values
         services.team_update(actor=actor_of(request), team_id=row.pk, changes=changes)
-
-
-class KeyForm(forms.ModelForm):  # type: ignore[type-arg]  # for the type checker only
-    """A key without its secret."""
-
-    class Meta:
-        model = ApiKey
-        fields = ["team", "name", "expires_at", "allows_all_routes", "routes"]
-        help_texts = {
-            "name": gettext_lazy("Who or what uses it, such as “search-backend”."),
-            "expires_at": gettext_lazy("Empty: it works until it is revoked."),
-            "routes": gettext_lazy("The only routes it may call, unless all are allowed."),
-        }
-
-    def clean_expires_at(self) -> datetime | None:
-        """A moment to come, where it was changed."""
-        end: datetime | None = self.cleaned_data["expires_at"]
-        if end and "expires_at" in self.changed_data and end <= timezone.now():
-            raise forms.ValidationError(_("This moment has passed already."))
-        return end
-
-    def clean(self) -> dict[str, Any]:
-        """A key may call all routes, or those in the list."""
-        data = super().clean() or {}
-        if data.get("allows_all_routes"):
-            data["routes"] = []
-        elif not data.get("routes"):
-            self.add_error("routes", _("Choose at least one route, or allow all."))
-        if self._is_name_taken(data):
-            self.add_error("name", _("The team has a key of this name already."))
-        return data
-
-    def _is_name_taken(self, data: dict[str, Any]) -> bool:
-        """The service asks again, with the team locked; here what was typed is still at hand."""
-        team_id = data["team"].pk if "team" in data else self.instance.team_id
-        if not {"team", "name"} & set(self.changed_data) or team_id is None:
-            return False
-        return ApiKey.objects.filter(
-            team_id=team_id, name=data.get("name"), revoked_at=None
-        ).exists()
 
 
 class StateFilter(admin.SimpleListFilter):
@@ -231,29 +161,15 @@ class StateFilter(admin.SimpleListFilter):
         return keys_in_state(queryset, state, timezone.now())
 
 
-class GraceForm(forms.Form):
-    """How long a rotated key goes on working."""
-
-    grace_seconds = forms.TypedChoiceField(
-        label=gettext_lazy("The old key works on for"),
-        choices=_GRACES,
-        coerce=int,
-        initial=86400,
-        widget=UnfoldAdminSelectWidget,
-    )
-
-
 @admin.register(ApiKey)
 class ApiKeyAdmin(_QuotaHolderAdmin):
     """Keys: made, limited, rotated, ended. Never deleted, since the ledger refers to them."""
 
     scope_field = "key_id"
     form = KeyForm
-    list_display = ["name", "team", "prefix_text", "state", "routes_text", "created_at",
-                    "expires_at"]  # fmt: skip
+    list_display = ["name", "team", "prefix_text", "state", "routes_text", "created", "expires"]
     list_filter = [StateFilter, ("team", admin.RelatedOnlyFieldListFilter)]
     search_fields = ["name", "prefix", "team__name"]
-    filter_horizontal = ["routes"]
     actions = ["revoke_chosen", "expire_chosen"]
     actions_detail = ["rotate", "revoke"]
 
@@ -281,7 +197,15 @@ class ApiKeyAdmin(_QuotaHolderAdmin):
 
     @admin.display(description=gettext_lazy("prefix"), ordering="prefix")
     def prefix_text(self, key: ApiKey) -> str:
-        return f"{key.prefix}…"
+        return format_html('<span class="font-mono whitespace-nowrap">{}…</span>', key.prefix)
+
+    @admin.display(description=gettext_lazy("created"), ordering="created_at")
+    def created(self, key: ApiKey) -> str:
+        return short_time(key.created_at)
+
+    @admin.display(description=gettext_lazy("expires"), ordering="expires_at")
+    def expires(self, key: ApiKey) -> str:
+        return short_time(key.expires_at)
 
     @admin.display(description=gettext_lazy("routes"))
     def routes_text(self, key: ApiKey) -> str:
