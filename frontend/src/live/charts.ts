@@ -96,7 +96,13 @@ class LiveChart {
       height: this.plotBox.clientHeight - 6,
       padding: [8, 8, 0, 0],
       legend: { show: false },
-      cursor: { y: false, points: { size: 7 }, sync: { key: "console" }, drag: { x: false, y: false } },
+      cursor: {
+        y: false,
+        points: { size: 7 },
+        sync: { key: "console" },
+        drag: { x: false, y: false },
+        dataIdx: (plot, series, index) => nearestKnown(plot.data[series]!, index),
+      },
       scales: {
         x: { range: () => this.timeRange() },
         y: { range: (_plot, _low, high) => [0, this.top(high)] },
@@ -169,9 +175,10 @@ class LiveChart {
       this.showLatest();
       return;
     }
-    this.lines.forEach((line, i) => (line.value.textContent = written(plot.data[i + 1]![index], this.unit)));
+    const values = this.lines.map((_line, i) => valueUnderCursor(plot, i + 1));
+    this.lines.forEach((line, i) => (line.value.textContent = written(values[i], this.unit)));
     // Only the chart under the pointer shows the tip; the others follow with their legends.
-    if (this.plotBox.matches(":hover")) this.tip.show(plot, index);
+    if (this.plotBox.matches(":hover")) this.tip.show(plot, index, values);
     else this.tip.hide();
   }
 
@@ -192,7 +199,21 @@ function isLong(plot: uPlot, [from, to]: [number, number]): boolean {
   return plot.posToVal(to / ratio, "x") - plot.posToVal(from / ratio, "x") > BRIDGED_SECONDS;
 }
 
-export function clock(seconds: number): string {
+/** Index of the value next to `index`, which may be in a hole; `index` itself when none is near. */
+function nearestKnown(column: ArrayLike<number | null | undefined>, index: number): number {
+  for (let distance = 0; distance <= BRIDGED_SECONDS; distance += 1) {
+    if (column[index - distance] != null) return index - distance;
+    if (column[index + distance] != null) return index + distance;
+  }
+  return index;
+}
+
+function valueUnderCursor(plot: uPlot, series: number): number | null | undefined {
+  const index = plot.cursor.idxs?.[series];
+  return index == null ? null : plot.data[series]![index];
+}
+
+function clock(seconds: number): string {
   return new Date(seconds * 1000).toTimeString().slice(0, 5);
 }
 

@@ -83,9 +83,13 @@ export class LiveSocket {
   }
 
   private close(): void {
+    this.stopPolling();
+    this.drop();
+  }
+
+  private drop(): void {
     window.clearTimeout(this.timer);
     window.clearTimeout(this.watchdog);
-    this.stopPolling();
     const socket = this.socket;
     this.socket = null;
     socket?.close();
@@ -108,9 +112,11 @@ export class LiveSocket {
     this.watchdog = window.setTimeout(() => this.lost(0), SILENCE_MS);
   }
 
+  /** Polling goes on over all attempts until one of them succeeds. */
   private lost(code: number): void {
-    this.close();
+    this.drop();
     if (FINAL.has(code)) {
+      this.stopPolling();
       this.show("off");
       return;
     }

@@ -30,9 +30,9 @@ export class Tip {
     return value;
   }
 
-  show(plot: uPlot, index: number): void {
+  show(plot: uPlot, index: number, values: (number | null | undefined)[]): void {
     this.time.textContent = new Date(plot.data[0][index]! * 1000).toTimeString().slice(0, 8);
-    this.values.forEach((value, i) => (value.textContent = written(plot.data[i + 1]![index], this.unit)));
+    this.values.forEach((cell, i) => (cell.textContent = written(values[i], this.unit)));
     this.box.hidden = false;
     const left = plot.bbox.left / devicePixelRatio + plot.cursor.left! + 16;
     const flips = left + this.box.offsetWidth > this.parent.clientWidth;
