@@ -3,6 +3,7 @@
 import hashlib
 import os
 import sys
+from pathlib import Path
 
 import django
 import redis
@@ -68,12 +69,12 @@ def _collect_static() -> None:
 
 
 def _static_digest() -> str:
-    """Digest of name, size and time of every static source."""
+    """Digest of every static source; of its content, since a build writes the same files anew."""
     digest = hashlib.sha256()
     for finder in get_finders():
         for path, storage in finder.list(_UNUSED_STATIC):
-            found = os.stat(storage.path(path))
-            digest.update(f"{path}:{found.st_size}:{found.st_mtime_ns}\n".encode())
+            content = Path(storage.path(path)).read_bytes()
+            digest.update(f"{path}:{hashlib.sha256(content).hexdigest()}\n".encode())
     return digest.hexdigest()
 
 
