@@ -177,11 +177,11 @@ class ApiKeyAdmin(_QuotaHolderAdmin):
         return keys_for_display()
 
     def get_readonly_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> list[str]:
-        return ["team", "prefix", "state", "created_by", "created_at"] if obj else []
+        return ["team", "prefix_text", "state_text", "created_by", "created_at"] if obj else []
 
     def get_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> list[Any]:
         fields = ["team", "name", "expires_at", "allows_all_routes", "routes"]
-        return [*fields, "prefix", "state", "created_by", "created_at"] if obj else fields
+        return [*fields, *self.get_readonly_fields(request, obj)[1:]] if obj else fields
 
     def has_change_permission(self, request: HttpRequest, obj: ApiKey | None = None) -> bool:
         is_over = obj is not None and obj.revoked_at is not None
@@ -194,6 +194,10 @@ class ApiKeyAdmin(_QuotaHolderAdmin):
     def state(self, key: ApiKey) -> tuple[str, str]:
         state = ApiKey.State(key.state_at(timezone.now()))
         return state.value, str(state.label)
+
+    @admin.display(description=gettext_lazy("state"))
+    def state_text(self, key: ApiKey) -> str:
+        return self.state(key)[1]
 
     @admin.display(description=gettext_lazy("prefix"), ordering="prefix")
     def prefix_text(self, key: ApiKey) -> str:

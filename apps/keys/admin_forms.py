@@ -8,7 +8,7 @@ from django.forms.models import BaseInlineFormSet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from unfold.widgets import UnfoldAdminSelect2MultipleWidget, UnfoldAdminSelectWidget
+from unfold.widgets import UnfoldAdminSelectWidget
 
 from apps.keys.models import ApiKey
 
@@ -53,7 +53,6 @@ class KeyForm(forms.ModelForm):  # type: ignore[type-arg]  # for the type checke
     class Meta:
         model = ApiKey
         fields = ["team", "name", "expires_at", "allows_all_routes", "routes"]
-        widgets = {"routes": UnfoldAdminSelect2MultipleWidget}
         help_texts = {
             "name": gettext_lazy("Who or what uses it, such as “search-backend”."),
             "expires_at": gettext_lazy("Empty: it works until it is revoked."),

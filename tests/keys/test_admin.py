@@ -167,7 +167,9 @@ def test_a_key_is_revoked_after_a_question(client: Client) -> None:
 
     key.refresh_from_db()
     assert key.revoked_at is not None
-    assert client.get(reverse("admin:keys_apikey_change", args=[key.pk])).status_code == 200
+    page = client.get(reverse("admin:keys_apikey_change", args=[key.pk])).content.decode()
+    assert "Revoked" in page
+    assert "_save" not in page
 
 
 @pytest.mark.parametrize(
