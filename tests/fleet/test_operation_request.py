@@ -3,6 +3,7 @@
 from functools import partial
 
 import pytest
+from pytest_django import DjangoCaptureOnCommitCallbacks, Settings
 
 from apps.core.actors import SYSTEM, Actor
 from apps.core.audit import history_of
@@ -13,6 +14,7 @@ from apps.core.errors import (
     PermissionDeniedError,
 )
 from apps.core.models import User
+from apps.core.redis import connection
 from apps.fleet.models import Operation, Placement, Server
 from apps.fleet.services.operations import operation_request
 from tests.factories import OperationFactory, PlacementFactory, ServerFactory
@@ -95,3 +97,18 @@ def test_what_does_not_exist_is_named(actor: Actor) -> None:
     with pytest.raises(InvalidRequestError, match="load, unload, reload"):
         operation_request(actor=actor, placement_id=12345, kind="explode")
     assert not Placement.objects.exists()
+
+
+def test_a_redis_that_is_away_does_not_stop_a_request(
+    db: None, settings: Settings, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
+) -> None:
+    placement = PlacementFactory.create()
+    settings.REDIS_URL = "redis://127.0.0.1:1/0"
+    connection.cache_clear()
+
+    with django_capture_on_commit_callbacks(execute=True):
+        operation = operation_request(actor=SYSTEM, placement_id=placement.pk, kind="load")
+
+    connection.cache_clear()
+    operation.refresh_from_db()
+    assert operation.state == Operation.State.PENDING

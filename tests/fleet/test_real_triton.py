@@ -175,7 +175,7 @@ def _stub_of(triton: Triton) -> psutil.Process:
 
 def _argv(process: psutil.Process) -> list[str]:
     try:
-        return process.cmdline()
+        return list(process.cmdline())
     except psutil.Error:
         return []
 

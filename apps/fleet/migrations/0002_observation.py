@@ -5,60 +5,61 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('fleet', '0001_initial'),
+        ("fleet", "0001_initial"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='operation',
-            name='due_at',
+            model_name="operation",
+            name="due_at",
             field=models.DateTimeField(default=django.utils.timezone.now),
         ),
         migrations.AddField(
-            model_name='operation',
-            name='has_moved',
+            model_name="operation",
+            name="has_moved",
             field=models.BooleanField(default=False),
         ),
         migrations.AddField(
-            model_name='operation',
-            name='is_accepted',
+            model_name="operation",
+            name="is_accepted",
             field=models.BooleanField(null=True),
         ),
         migrations.AddField(
-            model_name='operation',
-            name='sent_at',
+            model_name="operation",
+            name="sent_at",
             field=models.DateTimeField(null=True),
         ),
         migrations.AddField(
-            model_name='operation',
-            name='step',
-            field=models.CharField(choices=[('unload', 'Unload'), ('load', 'Load')], default='load', max_length=20),
+            model_name="operation",
+            name="step",
+            field=models.CharField(
+                choices=[("unload", "Unload"), ("load", "Load")], default="load", max_length=20
+            ),
         ),
         migrations.AddField(
-            model_name='server',
-            name='control_checked_at',
+            model_name="server",
+            name="control_checked_at",
             field=models.DateTimeField(editable=False, null=True),
         ),
         migrations.AddField(
-            model_name='server',
-            name='failed_looks',
+            model_name="server",
+            name="failed_looks",
             field=models.PositiveIntegerField(default=0, editable=False),
         ),
         migrations.AddField(
-            model_name='server',
-            name='looked_at',
+            model_name="server",
+            name="looked_at",
             field=models.DateTimeField(editable=False, null=True),
         ),
         migrations.AddField(
-            model_name='server',
-            name='offered_models',
+            model_name="server",
+            name="offered_models",
             field=models.JSONField(blank=True, default=list, editable=False),
         ),
         migrations.AddField(
-            model_name='operation',
-            name='versions_before',
+            model_name="operation",
+            name="versions_before",
             field=models.JSONField(default=list),
         ),
     ]

@@ -7,7 +7,7 @@ they were seen. Locks are taken in the order server, placement, operation.
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 import structlog
 from django.conf import settings
@@ -40,8 +40,20 @@ FAILED_LOOKS_ALLOWED = 2
 # A version in one of these states was asked for; a process that has forgotten it is a new one.
 _ASKED_FOR = {READY, LOADING}
 
+_OBSERVED_COLUMNS = ("observed", "versions", "reason")
+
 Observed = Placement.Observed
 Models = Mapping[str, ModelSeen]
+
+
+class _Known(NamedTuple):
+    """A placement as it is kept; ten thousand rows of the model's class would cost much more."""
+
+    name: str
+    desired: str
+    observed: str
+    versions: list[dict[str, Any]]
+    reason: str
 
 
 def servers_observe() -> None:
@@ -54,9 +66,9 @@ def servers_observe() -> None:
         return
     seen = asyncio.run(look_at_servers(servers))
     _mark_seen(seen)
-    placements = _placements_of(servers)
+    known = _known_of(servers)
     for server, sighting in zip(servers, seen, strict=True):
-        if _is_news(server, placements[server.pk], sighting):
+        if _is_news(server, known[server.pk], sighting):
             server_observe(sighting, looked_at=server.looked_at)
 
 
@@ -83,13 +95,14 @@ def server_observe(seen: ServerSeen, *, looked_at: datetime | None) -> None:
             placement_see(placement, seen.models.get(placement.model.name), now)
         if has_restarted:
             _restore(server, placements)
-    _write_server(server, _server_facts(server, placements, seen, now))
+    _write_server(server, _server_facts(server, hung_loads(placements), seen, now))
 
 
 def placement_see(placement: Placement, model: ModelSeen | None, now: datetime) -> None:
     """Write what was seen of a placement that the caller has locked; nothing when it is known."""
     ready_before = placement.ready_versions
-    before = row_assign(placement, _placement_facts(placement, model))
+    facts = _model_facts(placement.desired, placement.observed, model)
+    before = row_assign(placement, dict(zip(_OBSERVED_COLUMNS, facts, strict=True)))
     if not before:
         return
     placement.observed_at = now
@@ -111,7 +124,7 @@ def placement_stall(placement: Placement, now: datetime) -> None:
     placement.save(update_fields=["observed", "since"])
 
 
-def hung_loads(placements: Iterable[Placement]) -> int:
+def hung_loads(placements: Iterable[Placement | _Known]) -> int:
     """How many of a server's load threads are held by loads that never end."""
     return sum(
         placement.observed == Observed.STALLED
@@ -152,60 +165,57 @@ def _mark_seen(seen: Sequence[ServerSeen]) -> None:
     Server.objects.filter(pk__in=answered).update(last_seen_at=timezone.now())
 
 
-def _placements_of(servers: Sequence[Server]) -> dict[int, list[Placement]]:
-    found: dict[int, list[Placement]] = {server.pk: [] for server in servers}
-    for placement in Placement.objects.filter(server__in=servers).select_related("model"):
-        found[placement.server_id].append(placement)
+def _known_of(servers: Sequence[Server]) -> dict[int, list[_Known]]:
+    """What is kept of each server's placements, by server id; one query."""
+    found: dict[int, list[_Known]] = {server.pk: [] for server in servers}
+    rows = Placement.objects.filter(server__in=servers).order_by()
+    for server_id, *values in rows.values_list(
+        "server_id", "model__name", "desired", "observed", "versions", "reason"
+    ):
+        found[server_id].append(_Known(*values))
     return found
 
 
-def _is_news(server: Server, placements: Sequence[Placement], seen: ServerSeen) -> bool:
+def _is_news(server: Server, known: Sequence[_Known], seen: ServerSeen) -> bool:
     """Whether anything would be written; cheap, on rows that nobody has locked."""
     if seen.failure:
         return True
-    facts = _server_facts(server, placements, seen, timezone.now())
+    facts = _server_facts(server, hung_loads(known), seen, timezone.now())
     if any(getattr(server, name) != value for name, value in facts.items()):
         return True
-    return seen.models is not None and _is_news_of_models(placements, seen.models)
-
-
-def _is_news_of_models(placements: Sequence[Placement], models: Models) -> bool:
-    known = {placement.model.name for placement in placements}
-    return not models.keys() <= known or any(
-        getattr(placement, name) != value
-        for placement in placements
-        for name, value in _placement_facts(placement, models.get(placement.model.name)).items()
+    models = seen.models
+    if models is None:
+        return False
+    return not models.keys() <= {row.name for row in known} or any(
+        (row.observed, row.versions, row.reason)
+        != _model_facts(row.desired, row.observed, models.get(row.name))
+        for row in known
     )
 
 
 # What is true after a look
 
 
-def _placement_facts(placement: Placement, model: ModelSeen | None) -> dict[str, Any]:
-    """Observed columns of a placement; some of them depend on what is known already."""
+def _model_facts(
+    desired: str, observed_before: str, model: ModelSeen | None
+) -> tuple[Observed, list[dict[str, object]], str]:
+    """`observed`, `versions` and `reason` of a placement whose model was just seen so."""
     observed = observed_of(model)
     reason = "" if model is None else model.failure
-    if observed == Observed.UNAVAILABLE and placement.desired == Placement.Desired.UNLOADED:
+    if observed == Observed.UNAVAILABLE and desired == Placement.Desired.UNLOADED:
         # Triton keeps the reason of a failed load for ever, also when the model was unloaded.
         observed, reason = Observed.UNLOADED, ""
-    if placement.observed == Observed.STALLED and observed in _MOVING:
+    if observed_before == Observed.STALLED and observed in _MOVING:
         observed = Observed.STALLED
-    return {
-        "observed": observed,
-        "versions": [] if model is None else model.rows,
-        "reason": reason,
-    }
+    return observed, [] if model is None else model.rows, reason
 
 
 _MOVING = {Observed.LOADING, Observed.UNLOADING}
 
 
-def _server_facts(
-    server: Server, placements: Sequence[Placement], seen: ServerSeen, now: datetime
-) -> dict[str, Any]:
-    """Observed columns of a server that has answered."""
+def _server_facts(server: Server, hung: int, seen: ServerSeen, now: datetime) -> dict[str, Any]:
+    """Observed columns of a server that has answered and has `hung` loads."""
     complaint = seen.complaint
-    hung = hung_loads(placements)
     if not complaint and hung >= hung_loads_allowed():
         complaint = {"code": "needs_restart", "hung": hung}
     facts: dict[str, Any] = {
