@@ -6,8 +6,10 @@ gateway's URLs are resolved and the view is awaited; nothing else happens.
 
 import asyncio
 import contextlib
+import gc
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from functools import lru_cache
 from io import BytesIO
 from typing import Any
 from uuid import uuid4
@@ -16,7 +18,7 @@ import orjson
 from django.conf import settings
 from django.http import StreamingHttpResponse
 from django.http.response import HttpResponseBase
-from django.urls import Resolver404, get_resolver
+from django.urls import Resolver404, ResolverMatch, get_resolver
 from rest_framework.response import Response
 
 from apps.core.errors import InferAdminError, NoCapacityError, NotFoundError
@@ -59,6 +61,9 @@ class GatewayApplication:
             if self._runtime is None:
                 runtime = Runtime()
                 await runtime.start()
+                # What is there now stays: the garbage collector need not look at it again.
+                gc.collect()
+                gc.freeze()
                 self._runtime = runtime
         return self._runtime
 
@@ -89,7 +94,7 @@ async def _serve(
 ) -> None:
     try:
         body = await _read_body(scope, receive)
-        view, args, kwargs = get_resolver(_URLCONF).resolve(scope["path"])
+        view, args, kwargs = _resolved(scope["path"])
     except _ClientGoneError:
         return
     except InferAdminError as exc:
@@ -103,6 +108,12 @@ async def _serve(
     async with _until_client_leaves(receive):
         response = await view(request, *args, **kwargs)
         await _send(response, request_id, send)
+
+
+@lru_cache(maxsize=1024)
+def _resolved(path: str) -> ResolverMatch:
+    """What answers the path; remembered, for Django looks at its patterns one by one."""
+    return get_resolver(_URLCONF).resolve(path)
 
 
 async def _read_body(scope: Scope, receive: Receive) -> bytes:

@@ -7,7 +7,7 @@ from rest_framework.authentication import BaseAuthentication
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
-from apps.core.errors import AuthenticationError
+from apps.core.errors import AuthenticationError, PermissionDeniedError
 from apps.core.secrets import digest_of
 from apps.gateway.keyring import KeyRing
 from apps.gateway.snapshot import KeyRow
@@ -40,7 +40,10 @@ class HoldsKey(BasePermission):
 
 
 async def key_of(header: str, keyring: KeyRing) -> KeyRow:
-    """The key in an `Authorization` header. Raises AuthenticationError saying what is wrong."""
+    """The key in an `Authorization` header.
+
+    Raises AuthenticationError saying what is wrong, PermissionDeniedError for a suspended team.
+    """
     scheme, _space, secret = header.partition(" ")
     secret = secret.strip()
     if not secret or scheme.lower() != "bearer":
@@ -70,7 +73,7 @@ def _require_good(key: KeyRow) -> None:
             code="api_key_expired",
         )
     if not key.is_team_active:
-        raise AuthenticationError(
+        raise PermissionDeniedError(
             f"the team “{key.team_name}” of this API key is suspended", code="team_suspended"
         )
 

@@ -1,6 +1,7 @@
 """One client request on its way, and the record that it leaves."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Literal
@@ -8,7 +9,8 @@ from typing import Literal
 import orjson
 
 from apps.billing.events import UsageAttempt, UsageEvent
-from apps.billing.pricing import cost_picos
+from apps.billing.pricing import PriceRow, cost_picos
+from apps.gateway.adapters.contract import UpstreamRequest
 from apps.gateway.admission.gate import Settlement
 from apps.gateway.admission.plan import Demand, Lost, Plan, plan_of
 from apps.gateway.admission.standing import UNLIMITED, Standing
@@ -46,6 +48,8 @@ class Call:
     key: KeyRow
     route: RouteRow
     targets: list[TargetRow]
+    # What the first able target is sent, prepared to see whether there is one.
+    prepared: Mapping[int, UpstreamRequest]
     at: datetime = field(default_factory=lambda: datetime.now(UTC))
     started: float = field(default_factory=time.perf_counter)
     standing: Standing = UNLIMITED
@@ -137,7 +141,6 @@ class Call:
         """The usage event: the row of the ledger."""
         usage = ending.usage
         price = None if target is None else target.price
-        cost = None if price is None else self._cost(ending, target)
         return UsageEvent(
             id=self.id,
             at=self.at.isoformat(),
@@ -160,25 +163,12 @@ class Call:
             output_tokens=usage.output_tokens,
             is_estimated=usage.is_estimated,
             price_id=None if price is None else price.id,
-            cost_picos=cost,
+            cost_picos=_cost(ending, price),
             currency="" if price is None else price.currency,
             duration_seconds=round(time.perf_counter() - self.started, 6),
             first_token_seconds=self.first_token_seconds,
             attempts=self.attempts,
             decision=self._decision(target),
-        )
-
-    def _cost(self, ending: Ending, target: TargetRow | None) -> int | None:
-        """Pico-units; a request that nobody answered costs nothing, the fee for it included."""
-        if target is None or target.price is None:
-            return None
-        if ending.status == "error":
-            return 0
-        return cost_picos(
-            target.price,
-            input_tokens=ending.usage.input_tokens,
-            cached_input_tokens=ending.usage.cached_input_tokens,
-            output_tokens=ending.usage.output_tokens,
         )
 
     def _decision(self, chosen: TargetRow | None) -> dict[str, object]:
@@ -203,3 +193,18 @@ class Call:
         tried = len(self.attempts)
         where = "on-prem only" if self.route.is_on_prem_only else "anywhere"
         return f"fallback after {tried - 1}, {where}" if tried > 1 else f"first choice, {where}"
+
+
+def _cost(ending: Ending, price: PriceRow | None) -> int | None:
+    """Pico-units; a request that nobody answered costs nothing, the fee for it included."""
+    if price is None:
+        return None
+    if ending.status == "error":
+        return 0
+    usage = ending.usage
+    return cost_picos(
+        price,
+        input_tokens=usage.input_tokens,
+        cached_input_tokens=usage.cached_input_tokens,
+        output_tokens=usage.output_tokens,
+    )

@@ -10,7 +10,9 @@ from apps.core.errors import (
     NoCapacityError,
     NotFoundError,
     PermissionDeniedError,
+    UpstreamError,
 )
+from apps.gateway.adapters.contract import UpstreamRequest
 from apps.gateway.adapters.dialects import ADAPTERS
 from apps.gateway.call import Call
 from apps.gateway.choice import targets_for
@@ -43,8 +45,8 @@ async def admit(runtime: Runtime, order: Order, key: KeyRow, request_id: str) ->
     route = route_for(runtime.keeper.current(), key, order.model)
     order = replace(order, max_output_tokens=order.max_output_tokens or route.default_max_tokens)
     targets = targets_for(route, order.endpoint)
-    _require_able(order, targets)
-    call = Call(str(uuid4()), request_id, order, key, route, targets)
+    prepared = _prepared(order, targets)
+    call = Call(str(uuid4()), request_id, order, key, route, targets, prepared)
     try:
         call.standing = await runtime.gate.admit(call.id, call.plan(), call.lost())
     except DatabaseError as exc:  # a budget's counter is gone and the ledger cannot be asked
@@ -56,15 +58,15 @@ async def admit(runtime: Runtime, order: Order, key: KeyRow, request_id: str) ->
     return call
 
 
-def _require_able(order: Order, targets: list[TargetRow]) -> None:
-    """Raise InvalidRequestError when not one target can do what the order asks for."""
-    refusals: list[InvalidRequestError] = []
+def _prepared(order: Order, targets: list[TargetRow]) -> dict[int, UpstreamRequest]:
+    """The request for the first target that can do what the order asks for, by target id.
+
+    Raises InvalidRequestError when not one of them can.
+    """
+    refusal: InvalidRequestError | None = None
     for target in targets:
         try:
-            ADAPTERS[target.protocol].request_for(order, target)
+            return {target.id: ADAPTERS[target.protocol].request_for(order, target)}
         except InvalidRequestError as exc:
-            refusals.append(exc)
-        else:
-            return
-    if refusals:
-        raise refusals[0]
+            refusal = refusal or exc
+    raise refusal or UpstreamError("no model server could be asked")

@@ -77,7 +77,7 @@ class Relay:
         for target in call.targets:
             adapter = ADAPTERS[target.protocol]
             try:
-                request = adapter.request_for(call.order, target)
+                request = call.prepared.get(target.id) or adapter.request_for(call.order, target)
             except InvalidRequestError as exc:  # this target cannot do it; another may
                 failure = failure or exc
                 continue

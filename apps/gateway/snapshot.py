@@ -66,12 +66,13 @@ class TargetRow:
     weight: int
     is_ready: bool
     price: PriceRow | None
+    # Server, model and version in one word, as in `gpu-1/llama:3`.
+    label: str = field(init=False)
 
-    @property
-    def label(self) -> str:
-        """Server, model and version in one word, as in `gpu-1/llama:3`."""
+    def __post_init__(self) -> None:
         version = "" if self.version is None else f":{self.version}"
-        return f"{self.server.name}/{self.upstream_model}{version}"
+        label = f"{self.server.name}/{self.upstream_model}{version}"
+        object.__setattr__(self, "label", label)
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,9 +114,12 @@ class UpstreamResponse:
 
         Raises UpstreamError when it is cut or stalls.
         """
+        content = self._response.content
         try:
-            async with asyncio.timeout_at(self._read_by):
-                piece = await self._response.content.readany()
+            piece = content.read_nowait()
+            if not piece and not content.at_eof():
+                async with asyncio.timeout_at(self._read_by):
+                    piece = await content.readany()
         except TimeoutError as exc:
             raise _late(self._phase) from exc
         except (aiohttp.ClientError, OSError) as exc:
@@ -125,6 +128,8 @@ class UpstreamResponse:
             ) from exc
         self._phase = "stream"
         now = asyncio.get_running_loop().time()
+        if now > self._deadline:
+            raise _late(self._phase)
         self._read_by = min(now + self._idle_seconds, self._deadline)
         return piece
 

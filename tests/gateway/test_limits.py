@@ -1,6 +1,7 @@
 """Limits and budgets as clients meet them, over one worker and several."""
 
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from tests.gateway.conftest import Client, Events, Serve
 from tests.support.fake_model_server import FakeModelServer, Script, wait_until
 
 
-def at_once(clients: list[Client], count: int, **fields: object) -> list[int]:
+def at_once(clients: list[Client], count: int, **fields: Any) -> list[int]:
     """Statuses of so many requests at once, spread over the workers."""
 
     def one(index: int) -> int:

@@ -1,6 +1,7 @@
 """A real Triton and a real llama.cpp behind the gateway, through the public client."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import httpx
 import openai
@@ -24,7 +25,7 @@ from tests.support.fake_model_server import wait_until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("key")]
 
-ASK = [{"role": "user", "content": "Name one colour. Answer with one word."}]
+ASK: Any = [{"role": "user", "content": "Name one colour. Answer with one word."}]
 
 
 @pytest.fixture
@@ -56,7 +57,7 @@ def client(serve: Serve) -> Iterator[openai.OpenAI]:
 
 
 def start(client: openai.OpenAI, serve: Serve) -> openai.OpenAI:
-    client.base_url = f"{serve().url}/v1"  # type: ignore[assignment]  # the setter takes text
+    client.base_url = f"{serve().url}/v1"
     return client
 
 
@@ -73,9 +74,9 @@ def test_chat_on_triton_whole_and_streamed(
     )
     start(client, serve)
 
-    whole = client.chat.completions.create(model="smollm2", messages=ASK, max_tokens=8, seed=1)  # type: ignore[arg-type]
+    whole = client.chat.completions.create(model="smollm2", messages=ASK, max_tokens=8, seed=1)
     chunks = list(
-        client.chat.completions.create(  # type: ignore[call-overload]
+        client.chat.completions.create(
             model="smollm2",
             messages=ASK,
             max_tokens=8,
@@ -90,6 +91,7 @@ def test_chat_on_triton_whole_and_streamed(
     assert whole.usage.prompt_tokens > 10
     assert 1 <= whole.usage.completion_tokens <= 8
     assert sum(bool(chunk.choices) for chunk in chunks) > 2
+    assert chunks[-1].usage is not None
     assert chunks[-1].usage.prompt_tokens == whole.usage.prompt_tokens
     wait_until(lambda: len(events.all()) == 2)
     assert [event["is_estimated"] for event in events.all()] == [False, False]
@@ -133,10 +135,10 @@ def test_chat_on_llama_cpp(
     )
     start(client, serve)
 
-    whole = client.chat.completions.create(model="smollm2", messages=ASK, max_tokens=8)  # type: ignore[arg-type]
+    whole = client.chat.completions.create(model="smollm2", messages=ASK, max_tokens=8)
     text = "".join(
         chunk.choices[0].delta.content or ""
-        for chunk in client.chat.completions.create(  # type: ignore[call-overload]
+        for chunk in client.chat.completions.create(
             model="smollm2", messages=ASK, max_tokens=8, stream=True
         )
         if chunk.choices

@@ -77,16 +77,16 @@ class OpenAiReader:
             self.is_finished = True
             return []
         raw = _object(event.data)
-        usage = usage_from_openai(raw.get("usage"))
-        if usage is not None:  # some servers repeat it, always as a running total
-            self._counted = usage
         choices = raw.get("choices") or []
         has_content = self._read(choices)
         self._last = raw
+        if "usage" not in raw:  # nearly all chunks
+            return [Chunk(event.data, has_content)]
+        usage = usage_from_openai(raw["usage"])
+        if usage is not None:  # some servers repeat it, always as a running total
+            self._counted = usage
         if self._order.wants_usage:
             self._has_sent_usage = self._has_sent_usage or usage is not None
-            return [Chunk(event.data, has_content)]
-        if "usage" not in raw:
             return [Chunk(event.data, has_content)]
         if not choices:
             return []
@@ -107,22 +107,27 @@ class OpenAiReader:
         return Usage(self._order.input_tokens_held, output, is_estimated=True)
 
     def _read(self, choices: list[dict[str, Any]]) -> bool:
+        """Count the text of a chunk; whether it has anything beyond a role."""
         has_content = False
         for choice in choices:
-            text = choice.get("text") or ""
-            delta = choice.get("delta")
-            if isinstance(delta, dict):
-                has_content = has_content or any(
-                    value for name, value in delta.items() if name != "role"
-                )
-                text = delta.get("content") or delta.get("reasoning_content") or ""
             if choice.get("finish_reason"):
                 self.is_finished = has_content = True
-            if isinstance(text, str) and text:
+            delta = choice.get("delta")
+            if isinstance(delta, dict):
+                text = delta.get("content") or delta.get("reasoning_content")
+                has_content = has_content or bool(text) or _says_anything(delta)
+            else:
+                text = choice.get("text")
+            if text and isinstance(text, str):
                 has_content = True
                 self._texts += 1
                 self._text_bytes += len(text)
         return has_content
+
+
+def _says_anything(delta: dict[str, Any]) -> bool:
+    """True for tool calls, refusals and whatever else stands beside the role."""
+    return any(value for name, value in delta.items() if name != "role")
 
 
 def _object(data: bytes) -> dict[str, Any]:
@@ -136,11 +141,13 @@ def _object(data: bytes) -> dict[str, Any]:
     if raw.get("error"):
         raise failure_in_stream(raw["error"])
     choices = raw.get("choices")
-    if choices is not None and not (
-        isinstance(choices, list) and all(isinstance(choice, dict) for choice in choices)
-    ):
+    if choices is not None and not _is_list_of_objects(choices):
         raise UpstreamProtocolError("the model server answered choices that are no list of objects")
     return raw
+
+
+def _is_list_of_objects(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(item, dict) for item in value)
 
 
 def _guess(raw: dict[str, Any]) -> int:
