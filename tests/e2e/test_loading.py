@@ -15,8 +15,14 @@ def placement(api: httpx.Client, name: str) -> dict[str, Any]:
     return next(item for item in found if item["model_name"] == name)
 
 
+def is_busy(api: httpx.Client, name: str) -> bool:
+    newest = placement(api, name)["latest_operation"]
+    return bool(newest and newest["is_open"])
+
+
 def operate(api: httpx.Client, name: str, verb: str) -> dict[str, Any]:
-    """Ask for an operation, and give it back when it has ended."""
+    """Ask for an operation when none is under way, and give it back when it has ended."""
+    eventually(lambda: not is_busy(api, name), seconds=30)
     answer = api.post(f"/placements/{placement(api, name)['id']}/{verb}")
     assert answer.status_code == 202, answer.text
 
@@ -37,6 +43,22 @@ def test_model_is_unloaded_and_loaded(stack: Stack, name: str) -> None:
 
         assert operate(api, name, "load")["state"] == "done"
         assert placement(api, name)["observed"] == "ready"
+
+
+def test_load_goes_on_when_its_worker_is_killed_in_the_middle(stack: Stack) -> None:
+    with stack.api() as api:
+        operate(api, "smollm2", "unload")
+        path = f"/placements/{placement(api, 'smollm2')['id']}/load"
+        operation_id = api.post(path).raise_for_status().json()["id"]
+        eventually(lambda: api.get(f"/operations/{operation_id}").json()["state"] != "pending")
+        stack.kill("worker")
+
+        eventually(lambda: not api.get(f"/operations/{operation_id}").json()["is_open"], seconds=60)
+
+        ended = api.get(f"/operations/{operation_id}").json()
+        assert (ended["state"], ended["verdict"]["code"]) == ("done", "loaded")
+        assert ended["attempts"] == 1
+        assert placement(api, "smollm2")["observed"] == "ready"
 
 
 def test_unloaded_embeddings_are_refused_with_a_reason_until_they_are_back(stack: Stack) -> None:
