@@ -1,11 +1,13 @@
 """Writing audit entries."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from uuid import UUID
 
 from django.db import models
+from django.utils.translation import gettext as _
 
 from apps.core.actors import Actor
 from apps.core.models import AuditEntry
@@ -64,3 +66,38 @@ def history_of(target: models.Model, *, limit: int = 50) -> list[AuditEntry]:
             :limit
         ]
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One field of an audit entry as people read it; `before` is empty where it was new."""
+
+    name: str
+    before: str
+    after: str
+
+
+def changes_in(entry: AuditEntry) -> list[Change]:
+    """What the entry says of each field, without fields that hold nothing on either side."""
+    names = dict.fromkeys([*entry.before, *entry.after])
+    changes = [
+        Change(
+            name.removesuffix("_id").replace("_", " "),
+            _readable(entry.before.get(name)),
+            _readable(entry.after.get(name)),
+        )
+        for name in names
+    ]
+    return [change for change in changes if change.before or change.after]
+
+
+def _readable(value: object) -> str:
+    """A JSON value in words; nothing for what is empty."""
+    if isinstance(value, bool):
+        return _("yes") if value else _("no")
+    if isinstance(value, list):
+        return ", ".join(_readable(item) for item in value)
+    if isinstance(value, dict):
+        parts = ((key, _readable(item)) for key, item in value.items())
+        return " ".join(text if key == "code" else f"{key} {text}" for key, text in parts if text)
+    return "" if value is None else str(value)

@@ -7,11 +7,13 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
+from apps.catalog.models import ServedModel
 from apps.core.edges import actor_of, requires
 from apps.core.roles import Permission
 from apps.keys import services as key_services
 from apps.routes import selectors as route_selectors
 from apps.routes.kinds import route_kinds
+from apps.routes.models import Route
 
 
 @require_GET
@@ -22,7 +24,7 @@ def playground(request: HttpRequest) -> HttpResponse:
     kinds = route_kinds(routes)
     context = {
         "routes": [(route, kinds[route.pk]) for route in routes],
-        "chosen": request.GET.get("route", ""),
+        "chosen": request.GET.get("route") or _talking(routes, kinds),
         "config": {
             "keyUrl": reverse("gateway:playground-key"),
             "lookupUrl": reverse("billing:request-lookup"),
@@ -39,6 +41,12 @@ def playground(request: HttpRequest) -> HttpResponse:
 def playground_key(request: HttpRequest) -> JsonResponse:
     """A key of one hour for the person's own playground; the page keeps it in memory only."""
     return JsonResponse({"key": key_services.playground_key_issue(actor=actor_of(request))})
+
+
+def _talking(routes: list[Route], kinds: dict[int, str]) -> str:
+    """Name of the first route that can chat; empty when none can."""
+    talking = (route.name for route in routes if kinds[route.pk] == ServedModel.Kind.LLM)
+    return next(talking, "")
 
 
 def _texts() -> dict[str, str]:

@@ -25,7 +25,8 @@ from apps.core.services import token_issue
 from apps.fleet.models import Operation, Placement, Server
 from apps.fleet.services.operations import operation_request
 from apps.fleet.services.servers import server_create, server_update
-from apps.keys.models import ApiKey, Team
+from apps.keys.models import ApiKey, Budget, Limit, Team
+from apps.keys.quotas import Scope, budget_set, limit_set
 from apps.keys.services import key_issue, team_create
 from apps.routes.models import Route, Target
 from apps.routes.services import route_create
@@ -39,6 +40,8 @@ LLAMA_CPP = "llamacpp-local"
 _NOWHERE = "http://127.0.0.1:8000"
 _USERNAME = "admin"
 _TEAM = "demo"
+_TEAM_BUDGET = Decimal(10)
+_TEAM_CONCURRENCY = 64
 
 
 class _ServerFacts(TypedDict, total=False):
@@ -128,9 +131,18 @@ def _management_token(user: User, known: str | None) -> str:
 def _api_key(known: str | None) -> str:
     if known and ApiKey.objects.filter(digest=digest_of(known), revoked_at=None).exists():
         return known
-    team = Team.objects.filter(name=_TEAM).first() or team_create(actor=SYSTEM, name=_TEAM)
+    team = Team.objects.filter(name=_TEAM).first() or _team()
     taken = ApiKey.objects.filter(team=team).count()
     return key_issue(actor=SYSTEM, team_id=team.pk, name=f"first-steps-{taken + 1}")[1]
+
+
+def _team() -> Team:
+    """The demo's team, with allowances that a first look can see being used."""
+    team = team_create(actor=SYSTEM, name=_TEAM)
+    scope: Scope = {"team_id": team.pk}
+    budget_set(actor=SYSTEM, scope=scope, period=Budget.Period.MONTH, amount=_TEAM_BUDGET)
+    limit_set(actor=SYSTEM, scope=scope, kind=Limit.Kind.CONCURRENCY, value=_TEAM_CONCURRENCY)
+    return team
 
 
 def _triton(plan: Plan) -> Server:

@@ -188,7 +188,7 @@ def test_an_open_overview_costs_little(open_as: Open, site: str) -> None:
 
     def busy_ms() -> float:
         metrics = session.send("Performance.getMetrics")["metrics"]
-        return 1000 * next(one["value"] for one in metrics if one["name"] == "TaskDuration")
+        return 1000 * float(next(m["value"] for m in metrics if m["name"] == "TaskDuration"))
 
     before = busy_ms()
     page.wait_for_timeout(5000)

@@ -164,7 +164,7 @@ def test_times_are_relative_with_the_exact_one_on_hover() -> None:
 
     html = str(console.ago(then))
 
-    assert ">3min ago</time>" in html
+    assert ">3 min ago</time>" in html
     assert "UTC" in html
     assert console.relative(timezone.now() + timedelta(hours=2, minutes=1)) == "in 2h"
 

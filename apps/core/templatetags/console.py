@@ -22,6 +22,9 @@ from django.utils.safestring import SafeString
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
+from apps.core.audit import Change, changes_in
+from apps.core.models import AuditEntry
+
 register = template.Library()
 
 DASH = "–"  # noqa: RUF001 - a missing value is an en dash
@@ -48,7 +51,7 @@ def badge(tone: str, icon: str, text: str, *, busy: bool = False) -> dict[str, o
 
 @register.simple_tag
 def ago(moment: datetime | None) -> SafeString:
-    """`moment` as "3min ago" with the exact time on hover; scripts keep it true."""
+    """`moment` as "3 min ago" with the exact time on hover; scripts keep it true."""
     if moment is None:
         return SafeString(DASH)
     local = timezone.localtime(moment)
@@ -58,6 +61,12 @@ def ago(moment: datetime | None) -> SafeString:
         exact(moment),
         relative(moment),
     )
+
+
+@register.filter
+def changes(entry: AuditEntry) -> list[Change]:
+    """What an audit entry says of each field."""
+    return changes_in(entry)
 
 
 @register.filter
@@ -78,11 +87,11 @@ def relative(moment: datetime) -> str:
 
 
 def _span(seconds: float) -> str:
-    steps: list[tuple[int, str]] = [(86400, _("{0}d")), (3600, _("{0}h")), (60, _("{0}min"))]
+    steps: list[tuple[int, str]] = [(86400, _("{0} d")), (3600, _("{0} h")), (60, _("{0} min"))]
     for size, words in steps:
         if seconds >= size:
             return words.format(int(seconds // size))
-    return _("{0}s").format(int(seconds))
+    return _("{0} s").format(int(seconds))
 
 
 @register.filter

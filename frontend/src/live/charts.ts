@@ -184,7 +184,11 @@ class LiveChart {
 
   private showLatest(): void {
     if (this.plot?.cursor.idx != null && (this.plot.cursor.left ?? -1) >= 0) return;
-    for (const line of this.lines) line.value.textContent = written(this.history.latest(line.series), this.unit);
+    for (const line of this.lines) {
+      line.value.textContent = written(this.history.latest(line.series), this.unit);
+      // What no server reports (a machine without GPUs) has no place in the legend.
+      line.value.parentElement!.hidden = !this.history.series.has(line.series);
+    }
   }
 
   private resize(): void {

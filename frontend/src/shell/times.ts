@@ -1,5 +1,5 @@
 /**
- * Keeps times true: `<time datetime="…" data-relative>` as "3min ago", `data-elapsed` as "38s",
+ * Keeps times true: `<time datetime="…" data-relative>` as "3 min ago", `data-elapsed` as "38 s",
  * and `<progress data-from="…" data-until="…">` as the share of the time that has passed.
  */
 import { text } from "./texts";
