@@ -166,7 +166,7 @@ def test_times_are_relative_with_the_exact_one_on_hover() -> None:
 
     assert ">3 min ago</time>" in html
     assert "UTC" in html
-    assert console.relative(timezone.now() + timedelta(hours=2, minutes=1)) == "in 2h"
+    assert console.relative(timezone.now() + timedelta(hours=2, minutes=1)) == "in 2 h"
 
 
 def test_a_block_can_be_repeated() -> None:
