@@ -70,7 +70,12 @@ class Stack:
 
     def launch(self) -> "subprocess.Popen[bytes]":
         """Start the supervisor and return at once."""
-        environment = {k: v for k, v in os.environ.items() if not k.startswith("INFERADMIN_")}
+        # Neither what the tests' services are, nor the tests' settings that pytest-django names.
+        environment = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("INFERADMIN_", "DJANGO_SETTINGS_MODULE"))
+        }
         environment["INFERADMIN_VAR_DIR"] = str(self.folder / "var")
         environment["INFERADMIN_PORT"] = str(self.port)
         with (self.folder / "output.txt").open("ab") as output:
