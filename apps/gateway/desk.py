@@ -43,7 +43,7 @@ async def admit(runtime: Runtime, order: Order, key: KeyRow, request_id: str) ->
     Raises InferAdminError; nothing is held or recorded then.
     """
     route = route_for(runtime.keeper.current(), key, order.model)
-    order = replace(order, max_output_tokens=order.max_output_tokens or route.default_max_tokens)
+    order = _bounded(order, key, route)
     targets = targets_for(route, order.endpoint)
     prepared = _prepared(order, targets)
     call = Call(str(uuid4()), request_id, order, key, route, targets, prepared)
@@ -56,6 +56,19 @@ async def admit(runtime: Runtime, order: Order, key: KeyRow, request_id: str) ->
             retry_after_seconds=5,
         ) from exc
     return call
+
+
+def _bounded(order: Order, key: KeyRow, route: RouteRow) -> Order:
+    """The order with a maximum of output tokens: its own, or the route's default.
+
+    The default is imposed on the server only where a budget or a limit on tokens counts on it.
+    """
+    if order.max_output_tokens is not None:
+        return order
+    counts = bool(key.budgets or route.budgets) or any(
+        limit.kind == "tpm" for limit in (*key.limits, *route.limits)
+    )
+    return replace(order, max_output_tokens=route.default_max_tokens, imposes_maximum=counts)
 
 
 def _prepared(order: Order, targets: list[TargetRow]) -> dict[int, UpstreamRequest]:

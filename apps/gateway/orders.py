@@ -29,6 +29,8 @@ class Order:
     input_tokens_held: int
     max_output_tokens: int | None
     choices: int
+    # The maximum is ours: servers must be told it, since money or tokens are held by it.
+    imposes_maximum: bool = False
 
     def output_tokens_held(self, default: int) -> int:
         """Completion tokens to hold; `default` stands in where no maximum was named."""

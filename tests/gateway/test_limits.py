@@ -50,6 +50,19 @@ def test_an_exhausted_budget_names_itself(serve: Serve, key: ApiKey, route: Rout
     assert 0 < int(response.headers["retry-after"]) <= 86_400
 
 
+@pytest.mark.parametrize("has_budget", [True, False])
+def test_a_request_without_a_maximum_gets_one_where_money_is_held_by_it(
+    serve: Serve, key: ApiKey, route: Route, model_server: FakeModelServer, has_budget: bool
+) -> None:
+    if has_budget:
+        BudgetFactory.create(key=key, amount="1")
+
+    assert serve().chat().status_code == 200
+
+    sent = model_server.seen[0].body
+    assert sent.get("max_tokens") == (route.default_max_tokens if has_budget else None)
+
+
 def test_a_budget_that_redis_forgot_is_read_from_the_ledger(
     serve: Serve, key: ApiKey, route: Route
 ) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 import orjson
 
 from apps.core.errors import InferAdminError, UpstreamProtocolError
+from apps.fleet.models import Server
 from apps.gateway.adapters.contract import Answer, Chunk, UpstreamRequest
 from apps.gateway.adapters.failures import failure_in_stream, failure_of_status
 from apps.gateway.orders import Endpoint, Order
@@ -27,6 +28,8 @@ class OpenAiAdapter:
 
     def request_for(self, order: Order, target: TargetRow) -> UpstreamRequest:
         body = {**order.body, "model": target.upstream_model}
+        if order.imposes_maximum and order.endpoint != "embeddings":
+            body[_maximum_name(order, target)] = order.max_output_tokens
         if order.is_stream:
             options = order.body.get("stream_options") or {}
             body["stream_options"] = {**options, "include_usage": True}
@@ -128,6 +131,12 @@ class OpenAiReader:
 def _says_anything(delta: dict[str, Any]) -> bool:
     """True for tool calls, refusals and whatever else stands beside the role."""
     return any(value for name, value in delta.items() if name != "role")
+
+
+def _maximum_name(order: Order, target: TargetRow) -> str:
+    """OpenAI's own reasoning models take the newer name only, most other servers the older."""
+    is_newer = order.endpoint == "chat.completions" and target.server.kind == Server.Kind.OPENAI
+    return "max_completion_tokens" if is_newer else "max_tokens"
 
 
 def _object(data: bytes) -> dict[str, Any]:
