@@ -25,6 +25,7 @@ def serve(descriptor: int) -> None:
         log_config=None,  # inferadmin.logs speaks for all
         access_log=False,
         server_header=False,
+        proxy_headers=False,  # nothing stands before it, and the middleware costs every request
         backlog=_BACKLOG,
         timeout_graceful_shutdown=_GRACEFUL_SECONDS,
     )
