@@ -6,8 +6,6 @@ for an async caller. So it lives as long as this package's tests run, and not fo
 
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -16,7 +14,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, Playwright, StorageState, sync_playwright
 
-from tests.browser.site import PASSWORD, site_in
+from tests.browser.site import PASSWORD, collect_static, site_in
 
 _ROOT = Path(__file__).resolve().parents[2]
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -50,22 +48,24 @@ def browser(playwright: Playwright) -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def built() -> None:
-    """Scripts and styles as they are in the source now."""
-    subprocess.run([sys.executable, "scripts/build_front.py"], cwd=_ROOT, check=True)
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A `var` folder with the static files in it."""
+    var = tmp_path_factory.mktemp("sites")
+    collect_static(var)
+    return var
 
 
 @pytest.fixture(scope="session")
-def site(built: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def site(built: Path) -> Iterator[str]:
     """Address of a console with a fleet in every state."""
-    with site_in(tmp_path_factory.mktemp("site"), "browser_full", is_empty=False) as url:
+    with site_in(built, "browser_full", is_empty=False) as url:
         yield url
 
 
 @pytest.fixture(scope="session")
-def empty_site(built: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def empty_site(built: Path) -> Iterator[str]:
     """Address of a console in which nothing has been made yet."""
-    with site_in(tmp_path_factory.mktemp("empty"), "browser_empty", is_empty=True) as url:
+    with site_in(built, "browser_empty", is_empty=True) as url:
         yield url
 
 
