@@ -3,6 +3,10 @@
 import re
 from pathlib import Path
 
+import yaml
+from drf_spectacular.generators import SchemaGenerator
+from drf_spectacular.renderers import OpenApiYamlRenderer
+
 from apps.core import errors
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -37,3 +41,11 @@ def test_every_error_code_is_documented() -> None:
     codes = {item.code for item in classes} | raised
 
     assert sorted(code for code in codes if f"`{code}`" not in text) == []
+
+
+def test_the_committed_schema_is_that_of_the_code() -> None:
+    schema = SchemaGenerator().get_schema(request=None, public=True)
+
+    assert yaml.safe_load((ROOT / "docs/api.yaml").read_text()) == yaml.safe_load(
+        OpenApiYamlRenderer().render(schema, renderer_context={})
+    ), "run `make schema` and commit docs/api.yaml"
