@@ -170,6 +170,15 @@ def test_a_viewer_gets_no_buttons(open_as: Open, site: str) -> None:
     expect(page.get_by_role("link", name="Admin", exact=True)).to_have_count(0)
 
 
+def test_who_was_signed_out_is_asked_to_sign_in_and_comes_back(open_as: Open, site: str) -> None:
+    page = open_as("operator", f"{site}/fleet/2/")
+    page.context.clear_cookies(name="sessionid")
+
+    page.locator("tbody .button", has_text="Reload").first.click()
+
+    expect(page).to_have_url(re.compile(r"/account/login/\?next="))
+
+
 def test_the_menu_is_a_drawer_on_a_phone(open_as: Open, site: str) -> None:
     page = open_as("viewer", site, viewport={"width": 390, "height": 800})
 

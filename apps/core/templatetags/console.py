@@ -14,7 +14,7 @@ from django.template import Context
 from django.template.base import Parser, Token
 from django.template.loader_tags import BLOCK_CONTEXT_KEY, BlockContext
 from django.templatetags.static import static
-from django.urls import NoReverseMatch, reverse
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.formats import date_format, number_format
 from django.utils.html import format_html
@@ -204,12 +204,9 @@ def sort_th(context: Context, field: str, label: str, css: str = "") -> dict[str
 @register.inclusion_tag("components/menu_item.html", takes_context=True)
 def menu_item(context: Context, name: str, icon: str, label: str, key: str) -> dict[str, object]:
     """An entry of the menu: the page `name`; `g` and then `key` goes there."""
-    try:
-        url = reverse(name)
-    except NoReverseMatch:
-        url = ""
+    url = reverse(name)
     path = context["request"].path
-    is_current = path == url or (url != "" and name != "home" and path.startswith(url))
+    is_current = path == url or (name != "home" and path.startswith(url))
     return {"url": url, "icon": icon, "label": label, "key": key, "is_current": is_current}
 
 

@@ -20,8 +20,17 @@ function busy(event: Event, isBusy: boolean): void {
   else button?.removeAttribute("aria-disabled");
 }
 
+/** Signed out meanwhile: a part answers with the sign-in page, which belongs into the window. */
+function leaveIfSignedOut(event: Event): void {
+  const { xhr } = (event as CustomEvent<Failure>).detail;
+  if (!new URL(xhr.responseURL || location.href).pathname.startsWith("/account/login/")) return;
+  event.preventDefault();
+  location.reload();
+}
+
 export function startRequests(): void {
   const { body } = document;
+  body.addEventListener("htmx:beforeSwap", leaveIfSignedOut);
   body.addEventListener("htmx:beforeRequest", (event) => busy(event, true));
   body.addEventListener("htmx:afterRequest", (event) => busy(event, false));
   body.addEventListener("htmx:responseError", (event) => {
