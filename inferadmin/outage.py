@@ -20,7 +20,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
     """Django's handler500. Needs neither a session nor a user: both lie in the database."""
     error = sys.exc_info()[1]
     if not isinstance(error, OperationalError | InterfaceError):
-        return defaults.server_error(request)
+        return _our_fault(request)
     response: HttpResponse
     if request.path == reverse("metrics:system-banner"):
         return _banner()
@@ -31,6 +31,13 @@ def server_error(request: HttpRequest) -> HttpResponse:
         response = HttpResponse(render_to_string("core/database_away.html", texts), status=503)
     response["Retry-After"] = _RETRY_AFTER_SECONDS
     return response
+
+
+def _our_fault(request: HttpRequest) -> HttpResponse:
+    if not request.path.startswith("/api/"):
+        return defaults.server_error(request)
+    message = f"our fault; the log holds the request {request.META.get('inferadmin.request_id')}"
+    return JsonResponse({"error": {"code": "internal_error", "message": message}}, status=500)
 
 
 def _banner() -> HttpResponse:

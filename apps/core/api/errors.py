@@ -7,6 +7,7 @@ from django.http import Http404
 from rest_framework import exceptions
 from rest_framework.response import Response
 
+from apps.core.api.parsers import BodyTooLarge
 from apps.core.errors import InferAdminError, InvalidRequestError
 
 _CODES = {
@@ -16,6 +17,7 @@ _CODES = {
     exceptions.NotFound: "not_found",
     exceptions.MethodNotAllowed: "method_not_allowed",
     exceptions.ParseError: "malformed_json",
+    BodyTooLarge: "body_too_large",
     exceptions.UnsupportedMediaType: "unsupported_media_type",
     exceptions.Throttled: "throttled",
 }
