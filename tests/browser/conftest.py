@@ -26,9 +26,14 @@ _ARGUMENTS = [
 EXPECTED = ("Response Status Error Code", "Failed to load resource: the server responded with")
 
 
-def _chromium() -> str | None:
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """Path of a browser; without one the stories are skipped before anything is started."""
     chosen = os.environ.get("INFERADMIN_CHROMIUM", "")
-    return next(filter(None, map(shutil.which, [chosen] if chosen else _NAMES)), None)
+    path = next(filter(None, map(shutil.which, [chosen] if chosen else _NAMES)), None)
+    if path is None:
+        pytest.skip("no chromium on this machine: browser stories are not run")
+    return path
 
 
 @pytest.fixture(scope="package")
@@ -38,17 +43,14 @@ def playwright() -> Iterator[Playwright]:
 
 
 @pytest.fixture(scope="package")
-def browser(playwright: Playwright) -> Iterator[Browser]:
-    path = _chromium()
-    if path is None:
-        pytest.skip("no chromium on this machine: browser stories are not run")
-    browser = playwright.chromium.launch(executable_path=path, args=_ARGUMENTS)
+def browser(playwright: Playwright, chromium: str) -> Iterator[Browser]:
+    browser = playwright.chromium.launch(executable_path=chromium, args=_ARGUMENTS)
     yield browser
     browser.close()
 
 
 @pytest.fixture(scope="session")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def built(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A `var` folder with the static files in it."""
     var = tmp_path_factory.mktemp("sites")
     collect_static(var)

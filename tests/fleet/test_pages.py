@@ -259,6 +259,13 @@ def test_a_read_only_server_says_why_there_are_no_buttons(site: Client, ready: P
     assert '<form method="post" action="/fleet/placements' not in html
 
 
+def test_a_server_that_cannot_run_here_says_why_on_every_page(site: Client) -> None:
+    server = ServerFactory.create(is_enabled=False, note="Triton needs libpython3.11.so.1.0.")
+
+    for url in ("/", "/fleet/", f"/fleet/{server.pk}/"):
+        assert "Triton needs libpython3.11.so.1.0." in _html(site, url)
+
+
 def test_gpus_have_a_tab_only_where_they_are_reported(site: Client, triton: Server) -> None:
     without = _html(site, f"/fleet/{triton.pk}/")
     Gpu.objects.create(server=triton, uuid="GPU-1", memory_total_bytes=80 * 2**30)

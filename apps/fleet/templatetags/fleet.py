@@ -82,13 +82,6 @@ def operation_badge(operation: Operation) -> dict[str, object]:
 
 
 @register.filter
-def tone(state: str) -> str:
-    """Tone of an observed or server state, for pips and dots."""
-    looks = {**_SERVER_LOOKS, **_PLACEMENT_LOOKS}
-    return looks[state].tone if state in looks else "idle"
-
-
-@register.filter
 def version_tone(state: str) -> str:
     """Tone of one version as Triton names its state."""
     return {"READY": "ok", "LOADING": "info", "UNLOADING": "info", "UNAVAILABLE": "idle"}.get(

@@ -55,9 +55,6 @@ function show(history: History, topic: string): void {
   document.querySelectorAll<HTMLElement>(`[data-live]${within}`).forEach((cell) => write(cell, history));
   document.querySelectorAll<HTMLElement>(`[data-delta]${within}`).forEach((cell) => writeDelta(cell, history));
   document.querySelectorAll<HTMLElement>(`[data-spark]${within}`).forEach((cell) => drawSpark(cell, history));
-  document.querySelectorAll<HTMLElement>(`[data-if-series]${within}`).forEach((element) => {
-    element.hidden = history.latest(element.dataset.ifSeries!, Infinity) === null;
-  });
 }
 
 /** Watch the topics of all cells below `root`; new rows of a known topic are filled at once. */
