@@ -10,6 +10,9 @@ from apps.gateway.tokens import message_tokens_held, prompt_tokens_held
 Endpoint = Literal["chat.completions", "completions", "embeddings"]
 
 _MAX_CHOICES = 128
+# The last ones are llama.cpp's own names. It lets them win over OpenAI's.
+_MAXIMA = ("max_completion_tokens", "max_tokens", "n_predict")
+_NUMBERS_OF_CHOICES = ("n", "best_of", "n_cmpl")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,20 +98,24 @@ _INPUTS: dict[Endpoint, Callable[[dict[str, Any]], int]] = {
 
 
 def _max_tokens(body: dict[str, Any]) -> int | None:
-    for name in ("max_completion_tokens", "max_tokens"):
+    """The maximum by which money and tokens are held; all names that a server may go by agree."""
+    found: int | None = None
+    for name in _MAXIMA:
         value = body.get(name)
         if value is None:
             continue
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**31:
-            raise _wrong(name, "must be a whole number, not negative")
-        return value
-    return None
+            raise _wrong(name, "must be a whole number, not negative and below 2147483648")
+        if found is not None and value != found:
+            raise _wrong(name, "differs from another maximum of tokens; name only one of them")
+        found = value
+    return found
 
 
 def _choices(body: dict[str, Any]) -> int:
-    """Answers that are generated, and paid: `n`, or `best_of` where that is more."""
+    """Answers that are generated, and paid: the most that any of the names asks for."""
     found = 1
-    for name in ("n", "best_of"):
+    for name in _NUMBERS_OF_CHOICES:
         value = body.get(name)
         if value is None:
             continue

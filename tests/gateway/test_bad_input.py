@@ -39,6 +39,22 @@ def error(response: httpx.Response) -> dict[str, Any]:
             {"model": "chat", "messages": MESSAGES, "max_tokens": "many"},
             "max_tokens",
         ),
+        (
+            "/v1/chat/completions",
+            {"model": "chat", "messages": MESSAGES, "max_completion_tokens": 1, "max_tokens": 9},
+            "max_tokens",
+        ),
+        (
+            "/v1/chat/completions",
+            {"model": "chat", "messages": MESSAGES, "max_tokens": 1, "n_predict": 9},
+            "n_predict",
+        ),
+        (
+            "/v1/chat/completions",
+            {"model": "chat", "messages": MESSAGES, "n_predict": -1},
+            "n_predict",
+        ),
+        ("/v1/chat/completions", {"model": "chat", "messages": MESSAGES, "n_cmpl": 0}, "n_cmpl"),
         ("/v1/completions", {"model": "chat"}, "prompt"),
         ("/v1/embeddings", {"model": "chat", "input": []}, "input"),
     ],

@@ -38,6 +38,20 @@ def test_fifty_requests_at_once_never_overrun_a_budget(
     assert sum(event["cost_picos"] or 0 for event in events.all()) <= 10_500_000_000
 
 
+@pytest.mark.parametrize(
+    "wish", [{"n_predict": 1000}, {"max_tokens": 100, "n_cmpl": 10}, {"max_tokens": 100, "n": 10}]
+)
+def test_money_is_held_by_every_name_that_asks_for_more(
+    serve: Serve, key: ApiKey, route: Route, model_server: FakeModelServer, wish: dict[str, int]
+) -> None:
+    BudgetFactory.create(key=key, amount="0.001")
+
+    response = serve().chat(**wish)
+
+    assert response.json()["error"]["code"] == "budget_exceeded"
+    assert model_server.seen == []
+
+
 def test_an_exhausted_budget_names_itself(serve: Serve, key: ApiKey, route: Route) -> None:
     BudgetFactory.create(key=key, amount="0.001", period=Budget.Period.DAY)
 
