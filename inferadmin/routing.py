@@ -7,14 +7,22 @@ from channels.routing import ProtocolTypeRouter, URLRouter
 from channels.security.websocket import AllowedHostsOriginValidator
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
-from django.urls import path
+from django.urls import path, re_path
 
 from apps.gateway.asgi import GatewayApplication
 from apps.metrics.consumers import LiveConsumer
 
+
+async def _no_such_socket(_scope: Any, receive: Any, send: Any) -> None:
+    """Refuse the handshake; Channels' own router would raise."""
+    await receive()
+    await send({"type": "websocket.close", "code": 4404})
+
+
 # Typed loosely: Channels routes ASGI applications through Django's path(), whose stub knows views.
 _SOCKETS: list[Any] = [
     path("ws/live/", cast(Any, LiveConsumer.as_asgi())),
+    re_path("", cast(Any, _no_such_socket)),
 ]
 
 

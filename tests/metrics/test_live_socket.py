@@ -23,6 +23,7 @@ from apps.metrics.points import Point, SeriesKey
 from apps.metrics.services.samples import samples_write
 from apps.metrics.watchers import watched
 from inferadmin import settings as product_settings
+from inferadmin.routing import build_application
 from tests.factories import ServerFactory, UserFactory
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -262,3 +263,12 @@ async def test_when_redis_is_away_the_page_is_asked_to_try_again(
     socket = socket_of(viewer)
 
     assert await close_code_of(socket) == 1013
+
+
+async def test_a_socket_that_does_not_exist_is_refused() -> None:
+    application = build_application(None)
+    headers = [(b"origin", b"http://localhost")]
+
+    for path in ("/ws/nothing", "/v1/chat/completions"):
+        socket = WebsocketCommunicator(application, path, headers=headers)
+        assert await socket.connect() == (False, 4404)
