@@ -76,3 +76,20 @@ def empty_redis() -> Iterator[None]:
     connection().flushdb()
     yield
     connection().flushdb()
+
+
+# Tests that share what is dear to start run in one process, the longest first.
+_GROUPS = {
+    "stack": ("tests/e2e/", "tests/browser/test_story.py"),
+    "browser": ("tests/browser/",),
+    "engines": ("tests/embedded/", "test_real_"),
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Say which tests stay together in a parallel run (`-n 2 --dist loadgroup`)."""
+    for item in items:
+        path = item.path.as_posix()
+        names = (name for name, parts in _GROUPS.items() if any(part in path for part in parts))
+        group = next(names, path)
+        item.add_marker(pytest.mark.xdist_group(group))
