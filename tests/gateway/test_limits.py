@@ -42,7 +42,7 @@ def test_fifty_requests_at_once_never_overrun_a_budget(
     "wish", [{"n_predict": 1000}, {"max_tokens": 100, "n_cmpl": 10}, {"max_tokens": 100, "n": 10}]
 )
 def test_money_is_held_by_every_name_that_asks_for_more(
-    serve: Serve, key: ApiKey, route: Route, model_server: FakeModelServer, wish: dict[str, int]
+    serve: Serve, key: ApiKey, route: Route, model_server: FakeModelServer, wish: dict[str, Any]
 ) -> None:
     BudgetFactory.create(key=key, amount="0.001")
 
