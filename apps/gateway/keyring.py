@@ -31,6 +31,7 @@ _MAX_UNKNOWN = 10_000
 _MAX_LOADS = 4
 _AGE_SECONDS = 30.0
 _REDIS_SECONDS = 0.5
+_POSTGRES_SECONDS = 2.0
 
 LoadKey = Callable[[str], Awaitable[KeyRow | None]]
 
@@ -109,8 +110,8 @@ class KeyRing:
 
     async def _from_postgres(self, digest: str, version: str) -> KeyRow | None:
         try:
-            key = await self._load(digest)
-        except DatabaseError as exc:
+            key = await self._loaded(digest)
+        except (DatabaseError, TimeoutError) as exc:
             stale = self._known.get(digest)
             if stale is not None:  # better an old truth than none
                 return stale.key
@@ -126,6 +127,18 @@ class KeyRing:
                     packed = _packed(key, version)
                     await self._client.set(_redis_key(digest), packed, ex=int(_AGE_SECONDS))
         return key
+
+    async def _loaded(self, digest: str) -> KeyRow | None:
+        """What Postgres says; raises TimeoutError when it hangs.
+
+        A thread that waits for it cannot be cancelled, so it is left behind and ends by itself.
+        """
+        loading = asyncio.ensure_future(self._load(digest))
+        done, _waiting = await asyncio.wait({loading}, timeout=_POSTGRES_SECONDS)
+        if not done:
+            loading.add_done_callback(lambda late: late.cancelled() or late.exception())
+            raise TimeoutError
+        return loading.result()
 
 
 def _redis_key(digest: str) -> str:
