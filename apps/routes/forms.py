@@ -161,7 +161,12 @@ class Targets(TargetFormSet):
 def targets_formset(extra: int) -> type[Targets]:
     """A set of target forms with `extra` empty ones after what is there."""
     made = forms.formset_factory(
-        TargetForm, formset=Targets, extra=extra, max_num=MAX_TARGETS, can_delete=True
+        TargetForm,
+        formset=Targets,
+        extra=extra,
+        max_num=MAX_TARGETS,
+        absolute_max=MAX_TARGETS,
+        can_delete=True,
     )
     return cast(type[Targets], made)
 

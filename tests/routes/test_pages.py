@@ -132,6 +132,7 @@ def test_a_route_is_made_with_its_targets(site: Client) -> None:
         ({"targets-0-weight": "-1"}, "greater than or equal to 0"),
         ({"targets-0-upstream_model": ""}, "This field is required"),
         ({"targets-TOTAL_FORMS": "0"}, "A route needs at least one target"),
+        ({"targets-TOTAL_FORMS": "999999999"}, "Please submit at most 50"),
     ],
 )
 def test_a_mistake_is_named_at_its_field_and_nothing_is_saved(
