@@ -57,7 +57,8 @@ def test_load_goes_on_when_its_worker_is_killed_in_the_middle(stack: Stack) -> N
 
         ended = api.get(f"/operations/{operation_id}").json()
         assert (ended["state"], ended["verdict"]["code"]) == ("done", "loaded")
-        assert ended["attempts"] == 1
+        # Twice only when the worker died between writing that it sends and sending.
+        assert ended["attempts"] in {1, 2}
         assert placement(api, "smollm2")["observed"] == "ready"
 
 

@@ -97,9 +97,10 @@ def test_each_seeded_model_is_loaded_reloaded_and_unloaded(
 
 def test_a_model_that_raises_tells_why(triton: Triton, write: Write) -> None:
     write("raises", RAISES)
-    _record(triton)
+    server = _record(triton)
 
     operation = finish(ask(_placement("raises"), "load"), seconds=30)
+    observe(server)
 
     assert operation.verdict == {"code": "load_failed"}
     assert operation.reason.endswith("ValueError: no weights in w")
