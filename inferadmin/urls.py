@@ -27,4 +27,5 @@ urlpatterns = [
     path("admin/", admin.site.urls),
 ]
 
+handler404 = "inferadmin.console.missing.not_found"
 handler500 = "inferadmin.outage.server_error"
