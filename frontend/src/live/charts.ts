@@ -94,7 +94,7 @@ class LiveChart {
     return {
       width: this.plotBox.clientWidth - 12,
       height: this.plotBox.clientHeight - 6,
-      padding: [8, 8, 0, 0],
+      padding: [8, 18, 0, 0],
       legend: { show: false },
       cursor: {
         y: false,
@@ -108,7 +108,7 @@ class LiveChart {
         y: { range: (_plot, _low, high) => [0, this.top(high)] },
       },
       axes: [this.timeAxis(), this.valueAxis()],
-      series: [{}, ...this.lines.map((line, index) => this.seriesOf(line, index === 0))],
+      series: [{}, ...this.lines.map((line) => this.seriesOf(line))],
       hooks: { setCursor: [(plot) => this.follow(plot)] },
     };
   }
@@ -149,15 +149,19 @@ class LiveChart {
     };
   }
 
-  private seriesOf(line: Line, isFirst: boolean): uPlot.Series {
-    const series: uPlot.Series = {
+  private seriesOf(line: Line): uPlot.Series {
+    return {
       stroke: () => color(line.color),
+      fill: (plot) => (line === this.firstKnown() ? this.gradient(plot, line.color) : "transparent"),
       width: 1.4,
       points: { show: false },
       gaps: (plot, _index, _from, _to, gaps) => gaps.filter((gap) => isLong(plot, gap)),
     };
-    if (isFirst) series.fill = (plot) => this.gradient(plot, line.color);
-    return series;
+  }
+
+  /** The line with the area under it: the first that anybody reports. */
+  private firstKnown(): Line | undefined {
+    return this.lines.find((line) => this.history.series.has(line.series));
   }
 
   private gradient(plot: uPlot, name: string): CanvasGradient | string {
