@@ -12,6 +12,7 @@ from apps.core.models import User
 from apps.core.redis import connection
 from apps.core.roles import Role
 from tests.factories import UserFactory
+from tests.support.stack import Stack, running_stack
 
 # A busy machine is slow to make examples; that says nothing about what is tested.
 hypothesis.settings.register_profile(
@@ -76,6 +77,13 @@ def empty_redis() -> Iterator[None]:
     connection().flushdb()
     yield
     connection().flushdb()
+
+
+@pytest.fixture(scope="session")
+def stack() -> Iterator[Stack]:
+    """One running product for all stories, in a browser or not: each leaves it running."""
+    with running_stack() as running:
+        yield running
 
 
 # Tests that share what is dear to start run in one process, the longest first.

@@ -1,27 +1,19 @@
 """The story of the product on real parts: a load watched live, an answer, what it cost."""
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import openai
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Open
-from tests.support.stack import Stack, running_stack
+from tests.support.stack import Stack
 
 pytestmark = [pytest.mark.browser, pytest.mark.e2e, pytest.mark.timeout(420)]
 
 LOAD_MS = 60_000
 ANSWER_MS = 60_000
-
-
-@pytest.fixture(scope="module")
-def stack(browser: Browser, built: Path) -> Iterator[Stack]:
-    """One running product; not started where there is no browser to look at it."""
-    with running_stack() as running:
-        yield running
 
 
 @pytest.fixture
