@@ -94,6 +94,7 @@ _GROUPS = {
 }
 
 
+@pytest.hookimpl(tryfirst=True)  # before the groups are read
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Say which tests stay together in a parallel run (`-n 2 --dist loadgroup`)."""
     for item in items:

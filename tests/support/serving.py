@@ -22,7 +22,7 @@ def serving(application: Any, *, lifespan: str = "auto") -> Iterator[str]:
         timeout_graceful_shutdown=2,
     )
     server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+    thread = threading.Thread(target=_run, args=(server, listener), daemon=True)
     thread.start()
     try:
         _wait_until_started(server, thread)
@@ -31,6 +31,12 @@ def serving(application: Any, *, lifespan: str = "auto") -> Iterator[str]:
         server.should_exit = True
         thread.join(timeout=15)
         listener.close()
+
+
+def _run(server: uvicorn.Server, listener: socket.socket) -> None:
+    # A handle of a connection that broke may still be closing when uvloop closes itself.
+    with contextlib.suppress(OSError):
+        server.run(sockets=[listener])
 
 
 def _wait_until_started(server: uvicorn.Server, thread: threading.Thread) -> None:
