@@ -36,6 +36,8 @@ _DRF_CODES = {
     exceptions.ParseError: "malformed_json",
     exceptions.UnsupportedMediaType: "unsupported_media_type",
 }
+# Errors that always speak of the same field.
+_FIELDS = {"model_not_found": "model", "model_not_allowed": "model"}
 _CLOSING_STATUSES = {413}
 
 
@@ -147,4 +149,4 @@ def _param(error: InferAdminError) -> str | None:
         return error.param
     if isinstance(error, InvalidRequestError):
         return next(iter(error.fields), None)
-    return None
+    return _FIELDS.get(error.code)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from apps.core.errors import InvalidRequestError
+from apps.gateway.sampling import check_sampling
 from apps.gateway.tokens import message_tokens_held, prompt_tokens_held
 
 Endpoint = Literal["chat.completions", "completions", "embeddings"]
@@ -53,12 +54,16 @@ def order_of(endpoint: Endpoint, body: Any) -> Order:
     options = body.get("stream_options")
     if options is not None and not isinstance(options, dict):
         raise _wrong("stream_options", "must be an object")
+    if endpoint != "embeddings":
+        check_sampling(body)
     return Order(
         endpoint=endpoint,
         model=model,
         body=body,
         is_stream=is_stream,
-        wants_usage=is_stream and options is not None and _flag(options, "include_usage"),
+        wants_usage=is_stream
+        and options is not None
+        and _flag(options, "include_usage", "stream_options."),
         input_tokens_held=_INPUTS[endpoint](body),
         max_output_tokens=_max_tokens(body),
         choices=_choices(body),
@@ -72,7 +77,35 @@ def _chat_input(body: dict[str, Any]) -> int:
     for index, message in enumerate(messages):
         if not isinstance(message, dict) or not isinstance(message.get("role"), str):
             raise _wrong(f"messages.{index}", "must be an object with a role")
-    return message_tokens_held(messages, body.get("tools"))
+        _check_content(message.get("content"), f"messages.{index}.content")
+    tools = body.get("tools")
+    _check_tools(tools)
+    return message_tokens_held(messages, tools)
+
+
+def _check_content(content: Any, field: str) -> None:
+    if content is None or isinstance(content, str):
+        return
+    if not isinstance(content, list):
+        raise _wrong(field, "must be a text or a list of parts")
+    for index, part in enumerate(content):
+        if not isinstance(part, dict):
+            raise _wrong(f"{field}.{index}", "must be an object with a type")
+        kind = part.get("type")
+        if not isinstance(kind, str):
+            raise _wrong(f"{field}.{index}.type", "must be the kind of the part, such as “text”")
+        if kind == "text" and not isinstance(part.get("text"), str):
+            raise _wrong(f"{field}.{index}.text", "must be a text")
+
+
+def _check_tools(tools: Any) -> None:
+    if tools is None:
+        return
+    if not isinstance(tools, list):
+        raise _wrong("tools", "must be a list of objects")
+    for index, tool in enumerate(tools):
+        if not isinstance(tool, dict):
+            raise _wrong(f"tools.{index}", "must be an object")
 
 
 def _prompt_input(body: dict[str, Any]) -> int:
@@ -104,8 +137,8 @@ def _max_tokens(body: dict[str, Any]) -> int | None:
         value = body.get(name)
         if value is None:
             continue
-        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**31:
-            raise _wrong(name, "must be a whole number, not negative and below 2147483648")
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value < 2**31:
+            raise _wrong(name, "must be a whole number from 1 to 2147483647")
         if found is not None and value != found:
             raise _wrong(name, "differs from another maximum of tokens; name only one of them")
         found = value
@@ -127,11 +160,11 @@ def _choices(body: dict[str, Any]) -> int:
     return found * len(prompt) if is_batch and isinstance(prompt, list) else found
 
 
-def _flag(holder: dict[str, Any], name: str) -> bool:
+def _flag(holder: dict[str, Any], name: str, within: str = "") -> bool:
     value = holder.get(name)
     if value is None or isinstance(value, bool):
         return bool(value)
-    raise _wrong(name, "must be true or false")
+    raise _wrong(f"{within}{name}", "must be true or false")
 
 
 def _wrong(field: str, message: str) -> InvalidRequestError:

@@ -11,6 +11,7 @@ from apps.keys.models import ApiKey, Team
 from apps.routes.models import Route
 from tests.factories import RouteFactory
 from tests.gateway.conftest import SECRET, Events, Serve
+from tests.support.fake_model_server import FakeModelServer
 
 MESSAGES = [{"role": "user", "content": "Hi"}]
 
@@ -85,6 +86,112 @@ def test_a_body_that_is_no_json_object_is_told_so(
     assert error(response)["code"] in {"malformed_json", "invalid_body", "invalid_request"}
 
 
+CHAT_FIELDS: list[tuple[dict[str, Any], str]] = [
+    ({"temperature": 2.1}, "temperature"),
+    ({"temperature": -0.1}, "temperature"),
+    ({"temperature": "hot"}, "temperature"),
+    ({"temperature": True}, "temperature"),
+    ({"top_p": 1.5}, "top_p"),
+    ({"frequency_penalty": 2.5}, "frequency_penalty"),
+    ({"presence_penalty": -3}, "presence_penalty"),
+    ({"seed": 1.5}, "seed"),
+    ({"seed": False}, "seed"),
+    ({"stop": 5}, "stop"),
+    ({"stop": ["a", 5]}, "stop"),
+    ({"stop": ["a", "b", "c", "d", "e"]}, "stop"),
+    ({"max_tokens": 0}, "max_tokens"),
+    ({"max_completion_tokens": 0}, "max_completion_tokens"),
+    ({"stream": True, "stream_options": {"include_usage": 1}}, "stream_options.include_usage"),
+    ({"tools": 5}, "tools"),
+    ({"tools": {"type": "function"}}, "tools"),
+    ({"tools": [{"type": "function"}, "weather"]}, "tools.1"),
+]
+
+
+@pytest.mark.parametrize(("fields", "param"), CHAT_FIELDS)
+def test_a_parameter_that_is_wrong_is_named_before_anything_is_held(
+    serve: Serve,
+    key: ApiKey,
+    route: Route,
+    model_server: FakeModelServer,
+    events: Events,
+    fields: dict[str, Any],
+    param: str,
+) -> None:
+    response = serve().chat(**fields)
+
+    assert response.status_code == 400
+    found = error(response)
+    assert (found["param"], found["code"]) == (param, "invalid_request")
+    assert found["message"].startswith(param)
+    assert model_server.seen == []
+    assert events.all() == []
+
+
+def test_the_allowed_range_is_told(serve: Serve, key: ApiKey, route: Route) -> None:
+    client = serve()
+
+    assert "from 0 to 2" in error(client.chat(temperature=3))["message"]
+    assert "from -2 to 2" in error(client.chat(presence_penalty=3))["message"]
+    assert "at most 4" in error(client.chat(stop=["x"] * 5))["message"]
+    assert "from 1 to" in error(client.chat(max_tokens=0))["message"]
+
+
+def test_completions_are_checked_as_chats_are(serve: Serve, key: ApiKey, route: Route) -> None:
+    client = serve()
+
+    for field, value in (("max_tokens", 0), ("temperature", 3), ("stop", {})):
+        response = client.post("/v1/completions", {"model": "chat", "prompt": "Say", field: value})
+        assert (response.status_code, error(response)["param"]) == (400, field)
+
+
+def test_null_and_the_ends_of_a_range_are_let_through(
+    serve: Serve, key: ApiKey, route: Route
+) -> None:
+    client = serve()
+    names = ("temperature", "top_p", "stop", "seed", "frequency_penalty", "tools", "max_tokens")
+
+    assert client.chat(**dict.fromkeys(names)).status_code == 200
+    assert client.chat(temperature=2, top_p=0, presence_penalty=-2.0, seed=-1).status_code == 200
+    assert client.chat(stop="x", max_tokens=1).status_code == 200
+    assert client.chat(stop=["a", "b", "c", "d"], tools=[]).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("content", "param"),
+    [
+        (5, "messages.0.content"),
+        ({"type": "text", "text": "Hi"}, "messages.0.content"),
+        (["Hi"], "messages.0.content.0"),
+        ([{"text": "Hi"}], "messages.0.content.0.type"),
+        ([{"type": 5}], "messages.0.content.0.type"),
+        ([{"type": "text", "text": "Hi"}, {"type": "text"}], "messages.0.content.1.text"),
+        ([{"type": "text", "text": ["Hi"]}], "messages.0.content.0.text"),
+    ],
+)
+def test_content_that_is_wrong_is_named(
+    serve: Serve, key: ApiKey, route: Route, events: Events, content: Any, param: str
+) -> None:
+    response = serve().chat(messages=[{"role": "user", "content": content}])
+
+    assert (response.status_code, error(response)["param"]) == (400, param)
+    assert events.all() == []
+
+
+def test_an_image_and_a_message_without_content_reach_the_server(
+    serve: Serve, key: ApiKey, route: Route, model_server: FakeModelServer
+) -> None:
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
+    messages = [
+        {"role": "user", "content": [{"type": "text", "text": "What is it?"}, image]},
+        {"role": "assistant", "content": None, "tool_calls": []},
+        {"role": "assistant"},
+    ]
+
+    assert serve().chat(messages=messages).status_code == 200
+    assert model_server.seen[0].body["messages"] == messages
+
+
 def test_a_body_of_five_megabytes_is_too_large(serve: Serve, key: ApiKey, route: Route) -> None:
     client = serve()
 
@@ -148,6 +255,7 @@ def test_an_unknown_model_and_one_that_the_key_may_not_use(
 
     assert (unknown.status_code, error(unknown)["code"]) == (404, "model_not_found")
     assert (forbidden.status_code, error(forbidden)["code"]) == (403, "model_not_allowed")
+    assert error(unknown)["param"] == error(forbidden)["param"] == "model"
 
 
 def test_a_route_without_targets_cannot_serve(serve: Serve, key: ApiKey) -> None:
