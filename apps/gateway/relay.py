@@ -16,12 +16,14 @@ import structlog
 from apps.core.errors import InferAdminError, InvalidRequestError, UpstreamError
 from apps.gateway.adapters.contract import Adapter, Answer, Chunk, UpstreamRequest
 from apps.gateway.adapters.dialects import ADAPTERS
+from apps.gateway.adapters.failures import NOT_IMPLEMENTED, endpoint_not_answered
 from apps.gateway.call import Call, Ending
 from apps.gateway.errors import ModelNotLoadedError, envelope, http_status
 from apps.gateway.runtime import Runtime
 from apps.gateway.snapshot import TargetRow
 from apps.gateway.sse import DONE, event_of
 from apps.gateway.stream import OpenStream, open_stream
+from apps.gateway.upstream import UpstreamResponse
 from apps.gateway.usage import Usage
 
 log = structlog.get_logger(__name__)
@@ -101,9 +103,7 @@ class Relay:
         ) as response:
             body = await response.whole()
         if response.status != 200:
-            raise attempt.adapter.failure_of(
-                attempt.target, response.status, body, response.retry_after_seconds
-            )
+            raise self._refused(attempt, response, body)
         answer = attempt.adapter.answer_of(call.order, attempt.target, body)
         call.end_attempt("ok")
         return answer
@@ -120,17 +120,20 @@ class Relay:
                 )
             )
             if response.status != 200:
-                raise attempt.adapter.failure_of(
-                    attempt.target,
-                    response.status,
-                    await response.whole(),
-                    response.retry_after_seconds,
-                )
+                raise self._refused(attempt, response, await response.whole())
             reader = attempt.adapter.reader_for(call.order, attempt.target)
             stream = await open_stream(response, reader)
             stream.keeps = stack.pop_all()
         call.saw_content()
         return stream
+
+    def _refused(self, attempt: Try, response: UpstreamResponse, body: bytes) -> InferAdminError:
+        """The error that a status other than 200 stands for."""
+        if response.status == NOT_IMPLEMENTED:
+            return endpoint_not_answered(self._call.order)
+        return attempt.adapter.failure_of(
+            attempt.target, response.status, body, response.retry_after_seconds
+        )
 
     async def _events(self, stream: OpenStream) -> AsyncIterator[bytes]:
         """Events for the client. Closing the generator early closes the upstream, too."""

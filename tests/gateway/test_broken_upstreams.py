@@ -120,6 +120,46 @@ def test_a_mistake_of_the_client_is_not_tried_elsewhere(
     assert len(model_server.seen) == 1
 
 
+@pytest.mark.parametrize("path", ["chat/completions", "completions", "embeddings"])
+def test_a_server_that_does_not_implement_an_endpoint_is_not_a_failure(
+    serve: Serve, route: Route, model_server: FakeModelServer, events: Events, path: str
+) -> None:
+    add_target(route, tier=1, server={"url": model_server.url})
+    model_server.script = Script(status=501, error="This server does not support it")
+    fields = {"messages": [{"role": "user", "content": "Hi"}], "prompt": "Hi", "input": "Hi"}
+
+    response = serve().post(f"/v1/{path}", {"model": "chat", **fields})
+
+    error = response.json()["error"]
+    assert (response.status_code, error["code"]) == (400, "endpoint_not_supported")
+    assert error["param"] == "model"
+    assert f"/v1/{path}" in error["message"]
+    assert len(model_server.seen) == 1
+    event = events.only()
+    assert (event["status"], event["http_status"], event["cost_picos"]) == ("error", 400, 0)
+
+
+def test_what_a_server_says_of_the_request_is_told_without_its_address(
+    serve: Serve, route: Route, upstream: Server, model_server: FakeModelServer
+) -> None:
+    Server.objects.update(api_key_encrypted=encrypt("canary-secret-5e1f"))
+    host = model_server.url.removeprefix("http://")
+    model_server.script = Script(
+        status=400,
+        error=f"  'min_p' must be at most 1 (canary-secret-5e1f, see {model_server.url}/docs"
+        f" or HTTPS://intern.example/x?y=1, {host}) " + "x" * 1000,
+    )
+
+    response = serve().chat()
+
+    error = response.json()["error"]
+    assert (response.status_code, error["code"]) == (400, "request_refused")
+    assert error["message"].startswith("'min_p' must be at most 1 (")
+    assert len(error["message"]) <= 300
+    for hidden in ("canary", "://", host, "intern.example"):
+        assert hidden not in error["message"]
+
+
 @pytest.mark.parametrize(
     "script",
     [

@@ -1,18 +1,34 @@
 """What the failure of a model server means to the caller, and whether another may be tried."""
 
+import re
 from typing import Any
+from urllib.parse import urlsplit
 
 import orjson
 
-from apps.core.errors import InferAdminError, UpstreamError
+from apps.core.errors import InferAdminError, InvalidRequestError, UpstreamError
 from apps.gateway.errors import RequestRefusedError, UpstreamBusyError
+from apps.gateway.orders import Order
 from apps.gateway.snapshot import TargetRow
 
 # The caller's mistake: no other target would take it either.
 _CLIENT_FAULTS = {400, 413, 415, 422}
 # It works, but not now.
 _BUSY = {429, 503, 529}
-_MAX_MESSAGE = 500
+NOT_IMPLEMENTED = 501
+_MAX_MESSAGE = 300
+_HIDDEN = "***"
+_ANY_URL = re.compile(r"[a-z][a-z0-9+.-]*://[^\s\"'<>)\]]+", re.IGNORECASE)
+
+
+def endpoint_not_answered(order: Order) -> InvalidRequestError:
+    """What 501 means on any endpoint: the server works, but does not offer this."""
+    path = f"/v1/{order.endpoint.replace('.', '/')}"
+    return InvalidRequestError(
+        f"the model “{order.model}” does not answer {path}",
+        code="endpoint_not_supported",
+        fields={"model": [f"does not answer {path}"]},
+    )
 
 
 def failure_of_status(
@@ -49,10 +65,13 @@ def failure_in_stream(error: object) -> UpstreamError:
 
 
 def scrubbed(message: str, target: TargetRow) -> str:
-    """A server's message without the server's own secret, cut to a sane length."""
+    """A server's message without its secret, its address and other URLs, cut to a sane length."""
     if target.server.secret:
-        message = message.replace(target.server.secret, "***")
-    return message[:_MAX_MESSAGE]
+        message = message.replace(target.server.secret, _HIDDEN)
+    message = _ANY_URL.sub(_HIDDEN, message)
+    if address := urlsplit(target.server.url).netloc:
+        message = message.replace(address, _HIDDEN)
+    return message.strip()[:_MAX_MESSAGE]
 
 
 def _told(body: bytes) -> tuple[str, str | None]:
