@@ -1,5 +1,6 @@
 """Servers that speak OpenAI's protocol: vLLM, llama.cpp, SGLang, TGI, resellers, OpenAI itself."""
 
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -43,17 +44,18 @@ class OpenAiAdapter:
         )
 
     def answer_of(self, order: Order, target: TargetRow, body: bytes) -> Answer:
-        del target
         raw = _object(body)
         usage = usage_from_openai(raw.get("usage"))
         if usage is None:
-            usage = Usage(order.input_tokens_held, _guess(raw), is_estimated=True)
+            usage = Usage(order.input_tokens_held, sum(_guesses(raw)), is_estimated=True)
             body = orjson.dumps({**raw, "usage": usage.to_openai()})
+        elif _counts_one_choice(target) and (rest := _left_out(raw, usage)):
+            usage = replace(usage, output_tokens=usage.output_tokens + rest, is_estimated=True)
+            body = orjson.dumps({**raw, "usage": {**raw["usage"], **usage.to_openai()}})
         return Answer(body=body, usage=usage)
 
     def reader_for(self, order: Order, target: TargetRow) -> "OpenAiReader":
-        del target
-        return OpenAiReader(order)
+        return OpenAiReader(order, may_leave_out=order.choices > 1 and _counts_one_choice(target))
 
     def failure_of(
         self, target: TargetRow, status: int, body: bytes, retry_after_seconds: float | None
@@ -66,9 +68,11 @@ class OpenAiReader:
 
     ends_by_closing = False
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: Order, *, may_leave_out: bool) -> None:
+        """`may_leave_out`: the server's count may be that of one choice among several."""
         self.is_finished = False
         self._order = order
+        self._may_leave_out = may_leave_out
         self._counted: Usage | None = None
         self._texts = 0
         self._text_bytes = 0
@@ -103,10 +107,13 @@ class OpenAiReader:
         return [Chunk(orjson.dumps(chunk), has_content=False)]
 
     def usage(self) -> Usage:
-        if self._counted is not None:
-            return self._counted
         # Most servers send a chunk a token; those that send more at once are caught by size.
         output = max(self._texts, tokens_about(self._text_bytes))
+        counted = self._counted
+        if counted is not None:
+            if self._may_leave_out and output > counted.output_tokens:
+                return replace(counted, output_tokens=output, is_estimated=True)
+            return counted
         return Usage(self._order.input_tokens_held, output, is_estimated=True)
 
     def _read(self, choices: list[dict[str, Any]]) -> bool:
@@ -159,10 +166,22 @@ def _is_list_of_objects(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(item, dict) for item in value)
 
 
-def _guess(raw: dict[str, Any]) -> int:
-    """Completion tokens of a whole answer without usage, by the size of its texts."""
+def _guesses(raw: dict[str, Any]) -> list[int]:
+    """Completion tokens of each choice of a whole answer, by the size of its text."""
     texts = [
         choice.get("text") or (choice.get("message") or {}).get("content") or ""
         for choice in raw.get("choices") or []
     ]
-    return sum(tokens_about(len(text.encode())) for text in texts if isinstance(text, str))
+    return [tokens_about(len(text.encode())) if isinstance(text, str) else 0 for text in texts]
+
+
+def _counts_one_choice(target: TargetRow) -> bool:
+    """llama.cpp joins the answers of several choices and keeps the usage of the first."""
+    return bool(target.server.kind == Server.Kind.LLAMA_CPP)
+
+
+def _left_out(raw: dict[str, Any], usage: Usage) -> int:
+    """Completion tokens of the other choices, where the count is nearer to that of the first."""
+    guesses = _guesses(raw)
+    rest = sum(guesses[1:])
+    return rest if usage.output_tokens <= sum(guesses) - rest / 2 else 0
