@@ -41,7 +41,7 @@ check: bootstrap-dev ## Lint, format, contracts, types, migrations, settings, te
 
 test: bootstrap-dev ## The whole suite on real Postgres, Valkey, Triton, llama.cpp and a browser
 	@$(BIN)/python scripts/install_browser.py
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup
+	$(BIN)/python -m pytest --numprocesses 2 --no-loadscope-reorder
 
 e2e: bootstrap-dev ## Only the stories on real processes
 	$(BIN)/python -m pytest -m e2e

@@ -84,21 +84,3 @@ def stack() -> Iterator[Stack]:
     """One running product for all stories, in a browser or not: each leaves it running."""
     with running_stack() as running:
         yield running
-
-
-# Tests that share what is dear to start run in one process, the longest first.
-_GROUPS = {
-    "stack": ("tests/e2e/", "tests/browser/test_story.py"),
-    "browser": ("tests/browser/",),
-    "engines": ("tests/embedded/", "test_real_"),
-}
-
-
-@pytest.hookimpl(tryfirst=True)  # before the groups are read
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Say which tests stay together in a parallel run (`-n 2 --dist loadgroup`)."""
-    for item in items:
-        path = item.path.as_posix()
-        names = (name for name, parts in _GROUPS.items() if any(part in path for part in parts))
-        group = next(names, path)
-        item.add_marker(pytest.mark.xdist_group(group))
