@@ -1,6 +1,7 @@
-"""pytest plugin: which tests stay together in a parallel run (`-n 2`).
+"""pytest plugin: which tests stay together in a parallel run (`-n 2`), and which get a second try.
 
-Tests that share what is dear to start run in one process, and the longest groups begin.
+Tests that share what is dear to start run in one process, and the longest groups begin. Stories on
+real processes race with a busy machine: one that fails is run once more, and the summary says so.
 """
 
 from typing import Any
@@ -37,6 +38,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> GroupSchedul
 @pytest.hookimpl(trylast=True)  # after the shuffling
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Put the long groups first; the order in a group and of the rest stays shuffled."""
+    for item in items:
+        if _group_of(item.nodeid) in _GROUPS:
+            item.add_marker(pytest.mark.flaky(reruns=1))
     if not hasattr(config, "workerinput"):
         return
     ranks = {name: rank for rank, name in enumerate(_GROUPS)}
