@@ -25,10 +25,10 @@ from apps.core.errors import InferAdminError, NoCapacityError, NotFoundError
 from apps.gateway.errors import (
     BodyTooLargeError,
     BodyTooSlowError,
-    envelope,
     error_headers,
     http_status,
 )
+from apps.gateway.fronts.by_path import front_of
 from apps.gateway.runtime import Runtime
 from apps.gateway.views.dispatch import GatewayRequest
 
@@ -78,7 +78,7 @@ class GatewayApplication:
         runtime = self._runtime or await self.start()
         request_id = _request_id(scope)
         if self._in_flight >= settings.GATEWAY_MAX_REQUESTS:
-            await _refuse(send, request_id, _full())
+            await _refuse(scope, send, request_id, _full())
             return
         self._in_flight += 1
         runtime.frames.in_flight = self._in_flight
@@ -98,10 +98,10 @@ async def _serve(
     except _ClientGoneError:
         return
     except InferAdminError as exc:
-        await _refuse(send, request_id, exc)
+        await _refuse(scope, send, request_id, exc)
         return
     except Resolver404:
-        await _refuse(send, request_id, _no_such_path(scope["path"]))
+        await _refuse(scope, send, request_id, _no_such_path(scope["path"]))
         return
     request = GatewayRequest(scope, BytesIO(body))
     request.runtime, request.request_id = runtime, request_id
@@ -207,17 +207,16 @@ async def _send_stream(
         await send({"type": "http.response.body", "body": b""})
 
 
-async def _refuse(send: Send, request_id: str, error: InferAdminError) -> None:
+async def _refuse(scope: Scope, send: Send, request_id: str, error: InferAdminError) -> None:
     """Answer without a view."""
-    response = Response(envelope(error), status=http_status(error), headers=error_headers(error))
-    body = orjson.dumps(response.data)
+    body = orjson.dumps(front_of(scope["path"]).error(error))
     headers = [
         (b"content-type", b"application/json"),
         (b"content-length", str(len(body)).encode()),
         (b"x-request-id", request_id.encode()),
-        *((name.lower().encode(), value.encode()) for name, value in response.items()),
+        *((name.lower().encode(), value.encode()) for name, value in error_headers(error).items()),
     ]
-    await send({"type": "http.response.start", "status": response.status_code, "headers": headers})
+    await send({"type": "http.response.start", "status": http_status(error), "headers": headers})
     await send({"type": "http.response.body", "body": body})
 
 

@@ -144,7 +144,7 @@ class Call:
         return UsageEvent(
             id=self.id,
             at=self.at.isoformat(),
-            endpoint=self.order.endpoint,
+            endpoint=self.order.called or self.order.endpoint,
             status=ending.status,
             http_status=ending.http_status,
             error_code=ending.error_code,

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from apps.core.errors import InvalidRequestError, NoCapacityError
-from apps.gateway.adapters.dialects import ADAPTERS
+from apps.gateway.adapters.dialects import adapter_for, endpoints_of
 from apps.gateway.errors import ModelNotLoadedError
 from apps.gateway.orders import Endpoint
 from apps.gateway.snapshot import RouteRow, TargetRow
@@ -18,7 +18,7 @@ def targets_for(route: RouteRow, endpoint: Endpoint) -> list[TargetRow]:
     model is loaded nowhere, NoCapacityError when no target is left for another reason.
     """
     allowed = _allowed(route)
-    able = [target for target in allowed if endpoint in ADAPTERS[target.protocol].endpoints]
+    able = [target for target in allowed if adapter_for(target, endpoint)]
     if not able:
         raise _not_able(route, endpoint, allowed)
     ready = [target for target in able if target.is_ready]
@@ -36,7 +36,9 @@ def _allowed(route: RouteRow) -> list[TargetRow]:
     allowed = [
         target
         for target in route.targets
-        if target.weight > 0 and not (route.is_on_prem_only and target.server.is_external)
+        if target.weight > 0
+        and not target.is_mirror
+        and not (route.is_on_prem_only and target.server.is_external)
     ]
     if allowed:
         return allowed
@@ -55,7 +57,7 @@ def _allowed(route: RouteRow) -> list[TargetRow]:
 def _not_able(
     route: RouteRow, endpoint: Endpoint, allowed: Sequence[TargetRow]
 ) -> InvalidRequestError:
-    offered = {name for target in allowed for name in ADAPTERS[target.protocol].endpoints}
+    offered = {name for target in allowed for name in endpoints_of(target)}
     paths = ", ".join(f"/v1/{name.replace('.', '/')}" for name in sorted(offered))
     return InvalidRequestError(
         f"the model “{route.name}” does not answer {endpoint}; it answers {paths}",

@@ -13,7 +13,7 @@ from apps.core.errors import (
     UpstreamError,
 )
 from apps.gateway.adapters.contract import UpstreamRequest
-from apps.gateway.adapters.dialects import ADAPTERS
+from apps.gateway.adapters.dialects import adapter_for
 from apps.gateway.call import Call
 from apps.gateway.choice import targets_for
 from apps.gateway.orders import Order
@@ -78,8 +78,11 @@ def _prepared(order: Order, targets: list[TargetRow]) -> dict[int, UpstreamReque
     """
     refusal: InvalidRequestError | None = None
     for target in targets:
+        adapter = adapter_for(target, order.endpoint)
+        if adapter is None:
+            continue
         try:
-            return {target.id: ADAPTERS[target.protocol].request_for(order, target)}
+            return {target.id: adapter.request_for(order, target)}
         except InvalidRequestError as exc:
             refusal = refusal or exc
     raise refusal or UpstreamError("no model server could be asked")

@@ -129,10 +129,14 @@ def error_headers(error: InferAdminError) -> dict[str, str]:
 
 
 def exception_handler(exc: Exception, context: Mapping[str, Any]) -> Response:
-    """DRF's hook: an answer for every exception; what we do not know is logged and becomes 500."""
-    del context
+    """DRF's hook: an answer for every exception; what we do not know is logged and becomes 500.
+
+    The view's front says how it looks.
+    """
     error = _translated(exc)
-    return Response(envelope(error), status=http_status(error), headers=error_headers(error))
+    return Response(
+        context["view"].front.error(error), status=http_status(error), headers=error_headers(error)
+    )
 
 
 def _translated(exc: Exception) -> InferAdminError:

@@ -1,14 +1,17 @@
 """A request as the gateway understands it: what it must know, and the rest untouched."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from apps.core.errors import InvalidRequestError
 from apps.gateway.sampling import check_sampling
 from apps.gateway.tokens import message_tokens_held, prompt_tokens_held
 
-Endpoint = Literal["chat.completions", "completions", "embeddings"]
+# What adapters serve. A client may have asked in another format: see `Order.native`.
+Endpoint = Literal["chat.completions", "completions", "embeddings", "rerank", "infer", "generate"]
+# Formats of requests and answers; `kserve` is Triton's own.
+Format = Literal["openai", "anthropic", "responses", "kserve"]
 
 _MAX_CHOICES = 128
 # The last ones are llama.cpp's own names. It lets them win over OpenAI's.
@@ -17,10 +20,25 @@ _NUMBERS_OF_CHOICES = ("n", "best_of", "n_cmpl")
 
 
 @dataclass(frozen=True, slots=True)
+class Native:
+    """A client's request in a format of its own, for targets that speak the same.
+
+    `headers` are those that belong to the format, names in lower case. `raw` is the body where it
+    is no JSON object, or too dear to be read (`body` is empty then).
+    """
+
+    format: Format
+    body: dict[str, Any] = field(repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    raw: bytes = field(default=b"", repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Order:
     """One client's request.
 
-    `body` is the client's JSON, unknown fields included; nobody changes it.
+    `body` is OpenAI's JSON, unknown fields included; nobody changes it. It is the client's own
+    unless `native` says in which format that was.
     `max_output_tokens` is `None` when the client named no maximum.
     """
 
@@ -35,6 +53,9 @@ class Order:
     choices: int
     # The maximum is ours: servers must be told it, since money or tokens are held by it.
     imposes_maximum: bool = False
+    native: Native | None = None
+    # What the client called, for the record; "" for `endpoint` itself.
+    called: str = ""
 
     def output_tokens_held(self, default: int) -> int:
         """Completion tokens to hold; `default` stands in where no maximum was named."""
@@ -123,7 +144,7 @@ def _text_input(body: dict[str, Any], name: str) -> int:
     return prompt_tokens_held(value)
 
 
-_INPUTS: dict[Endpoint, Callable[[dict[str, Any]], int]] = {
+_INPUTS: dict[str, Callable[[dict[str, Any]], int]] = {
     "chat.completions": _chat_input,
     "completions": _prompt_input,
     "embeddings": _embedding_input,

@@ -19,9 +19,11 @@ from apps.core.secrets import decrypt
 from apps.fleet.models import Placement, Server
 from apps.gateway.snapshot import (
     BudgetRow,
+    Cache,
     KeyRow,
     LimitKind,
     LimitRow,
+    Policy,
     RouteRow,
     Scope,
     ServerRow,
@@ -167,6 +169,21 @@ def _route_row(
         targets=tuple(sorted(targets, key=lambda target: target.tier)),
         limits=tuple(limits),
         budgets=tuple(budgets),
+        policy=_policy(route),
+    )
+
+
+def _policy(route: Route) -> Policy:
+    return Policy(
+        max_attempts=route.max_attempts,
+        wait_seconds=float(route.wait_seconds),
+        max_waiting=route.max_waiting,
+        is_sticky=route.stickiness == Route.Stickiness.SESSION,
+        drains=route.on_disconnect == Route.OnDisconnect.DRAIN,
+        cache=cast(Cache, route.cache),
+        cache_ttl_seconds=route.cache_ttl_seconds,
+        overflow_cap_picos=None if route.overflow_cap is None else to_picos(route.overflow_cap),
+        overflow_currency=route.overflow_currency,
     )
 
 
@@ -182,6 +199,10 @@ def _target_rows(route: Route, prices: Prices, ready: ReadyVersions) -> list[Tar
             weight=target.weight,
             is_ready=_is_ready(target, ready),
             price=prices.get((target.server_id, target.upstream_model)),
+            is_mirror=target.role == Target.Role.MIRROR,
+            mirror_percent=target.mirror_percent,
+            max_in_flight=target.max_in_flight,
+            options=target.options,
         )
         for target in route.targets.all()
         if target.is_enabled and target.server.is_enabled

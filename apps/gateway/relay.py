@@ -7,21 +7,20 @@ Every way out of here, also that of a client who leaves, ends in one record.
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
-import orjson
 import structlog
 
 from apps.core.errors import InferAdminError, InvalidRequestError, UpstreamError
-from apps.gateway.adapters.contract import Adapter, Answer, Chunk, UpstreamRequest
-from apps.gateway.adapters.dialects import ADAPTERS
+from apps.gateway.adapters.contract import Adapter, Answer, UpstreamRequest
+from apps.gateway.adapters.dialects import adapter_for
 from apps.gateway.adapters.failures import NOT_IMPLEMENTED, endpoint_not_answered
 from apps.gateway.call import Call, Ending
-from apps.gateway.errors import ModelNotLoadedError, envelope, http_status
+from apps.gateway.errors import ModelNotLoadedError, http_status
+from apps.gateway.fronts.contract import Front
 from apps.gateway.runtime import Runtime
 from apps.gateway.snapshot import TargetRow
-from apps.gateway.sse import DONE, event_of
 from apps.gateway.stream import OpenStream, open_stream
 from apps.gateway.upstream import UpstreamResponse
 from apps.gateway.usage import Usage
@@ -29,7 +28,6 @@ from apps.gateway.usage import Usage
 log = structlog.get_logger(__name__)
 
 Reached = TypeVar("Reached")
-_END = event_of(DONE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +43,10 @@ class Try:
 class Relay:
     """Serves one admitted call."""
 
-    def __init__(self, runtime: Runtime, call: Call) -> None:
+    def __init__(self, runtime: Runtime, call: Call, front: Front) -> None:
         self._runtime = runtime
         self._call = call
+        self._front = front
 
     async def answer(self) -> Answer:
         """The whole answer, settled. Raises InferAdminError when no target gives one."""
@@ -77,7 +76,9 @@ class Relay:
         deadline = asyncio.get_running_loop().time() + call.route.timeouts.total
         failure: InferAdminError | None = None
         for target in call.targets:
-            adapter = ADAPTERS[target.protocol]
+            adapter = adapter_for(target, call.order.endpoint)
+            if adapter is None:
+                continue
             try:
                 request = call.prepared.get(target.id) or adapter.request_for(call.order, target)
             except InvalidRequestError as exc:  # this target cannot do it; another may
@@ -138,19 +139,20 @@ class Relay:
     async def _events(self, stream: OpenStream) -> AsyncIterator[bytes]:
         """Events for the client. Closing the generator early closes the upstream, too."""
         call = self._call
+        presenter = self._front.presenter(call.order, stream.reader.format)
         try:
-            yield _joined(stream.opening)
+            yield presenter.take(stream.opening)
             while (chunks := await stream.more()) is not None:
-                if chunks:
-                    yield _joined(chunks)
+                if chunks and (events := presenter.take(chunks)):
+                    yield events
             await stream.see_the_end()
             call.end_attempt("ok")
             await self._close(Ending("ok", 200, usage=stream.usage()))
-            yield _joined(stream.owed()) + _END
+            yield presenter.take(stream.owed()) + presenter.end()
         except UpstreamError as exc:
             call.end_attempt("cut", exc.code)
             await self._close(Ending("partial", 200, exc.code, _flagged(stream.usage())))
-            yield event_of(orjson.dumps(envelope(exc))) + _END
+            yield presenter.fail(exc)
         except Exception:
             call.end_attempt("failed", "internal_error")
             await self._close(Ending("partial", 200, "internal_error", _flagged(stream.usage())))
@@ -194,13 +196,7 @@ def _cancelled(usage: Usage) -> Ending:
 
 def _flagged(usage: Usage) -> Usage:
     """Usage of an answer that has no end: what a server counted until then may not be all."""
-    return Usage(
-        usage.input_tokens, usage.output_tokens, usage.cached_input_tokens, is_estimated=True
-    )
-
-
-def _joined(chunks: list[Chunk]) -> bytes:
-    return b"".join([event_of(chunk.data) for chunk in chunks])
+    return replace(usage, is_estimated=True)
 
 
 def _told(failure: InferAdminError | None, call: Call) -> InferAdminError:

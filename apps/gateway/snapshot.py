@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 from apps.billing.pricing import PriceRow
 
 ScopeKind = Literal["key", "team", "route"]
 LimitKind = Literal["rpm", "tpm", "concurrency"]
+Cache = Literal["off", "team", "shared"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,12 @@ class TargetRow:
     weight: int
     is_ready: bool
     price: PriceRow | None
+    is_mirror: bool = False
+    mirror_percent: int = 100
+    # Requests of all workers at once; None: no cap.
+    max_in_flight: int | None = None
+    # What the protocol needs to know of the target, as `routes.Target.options` holds it.
+    options: Mapping[str, Any] = field(default_factory=dict)
     # Server, model and version in one word, as in `gpu-1/llama:3`.
     label: str = field(init=False)
 
@@ -86,6 +93,24 @@ class Timeouts:
 
 
 @dataclass(frozen=True, slots=True)
+class Policy:
+    """How a route treats requests that do not go straight through.
+
+    `overflow_cap_picos` an hour, `None` for no cap; `cache`: "off", "team" or "shared".
+    """
+
+    max_attempts: int = 3
+    wait_seconds: float = 5.0
+    max_waiting: int = 100
+    is_sticky: bool = False
+    drains: bool = False
+    cache: Cache = "off"
+    cache_ttl_seconds: int = 300
+    overflow_cap_picos: int | None = None
+    overflow_currency: str = "USD"
+
+
+@dataclass(frozen=True, slots=True)
 class RouteRow:
     """A public model name. `targets` holds those switched on, lowest tier first."""
 
@@ -98,6 +123,7 @@ class RouteRow:
     targets: tuple[TargetRow, ...]
     limits: tuple[LimitRow, ...]
     budgets: tuple[BudgetRow, ...]
+    policy: Policy = Policy()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from apps.core.errors import InferAdminError
-from apps.gateway.orders import Endpoint, Order
+from apps.gateway.orders import Endpoint, Format, Order
 from apps.gateway.snapshot import TargetRow
 from apps.gateway.sse import Event
 from apps.gateway.usage import Usage
@@ -26,15 +26,23 @@ class UpstreamRequest:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A whole answer in OpenAI's format, and what it used; `usage` stands in the body, too."""
+    """A whole answer and what it used; `usage` stands in the body, too.
+
+    `format` is "openai" unless the server's own answer is passed on to a client that speaks the
+    same. `headers` belong to the format, `content-type` among them where it is not JSON.
+    """
 
     body: bytes = field(repr=False)
     usage: Usage
+    format: Format = "openai"
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A chunk of a stream in OpenAI's format (JSON), for the client to see.
+    """A chunk of a stream (JSON) in its reader's format, for the client to see.
+
+    `event` is the name of its event in formats that name them.
 
     `has_content` is False for chunks that only open the answer: after them another target may
     still be tried, as long as nothing has been sent.
@@ -42,11 +50,14 @@ class Chunk:
 
     data: bytes = field(repr=False)
     has_content: bool
+    event: str = ""
 
 
 class StreamReader(Protocol):
     """Reads the events of one stream. Made for each try of a target."""
 
+    # Format of the chunks: "openai", or that of `order.native` when it is passed on.
+    format: Format
     # The server has said that it is done: what goes wrong afterwards does no harm.
     is_finished: bool
     # The protocol has no such word: a stream that something was read from ends when it is closed.

@@ -9,7 +9,7 @@ from apps.core.errors import InferAdminError, UpstreamProtocolError
 from apps.fleet.models import Server
 from apps.gateway.adapters.contract import Answer, Chunk, UpstreamRequest
 from apps.gateway.adapters.failures import failure_in_stream, failure_of_status
-from apps.gateway.orders import Endpoint, Order
+from apps.gateway.orders import Endpoint, Format, Order
 from apps.gateway.snapshot import TargetRow
 from apps.gateway.sse import DONE, Event
 from apps.gateway.tokens import tokens_about
@@ -66,6 +66,7 @@ class OpenAiAdapter:
 class OpenAiReader:
     """Reads `chat.completion.chunk` and `text_completion` streams."""
 
+    format: Format = "openai"
     ends_by_closing = False
 
     def __init__(self, order: Order, *, may_leave_out: bool) -> None:

@@ -21,7 +21,7 @@ from apps.gateway.adapters.triton import (
     triton_headers,
     triton_url,
 )
-from apps.gateway.orders import Endpoint, Order
+from apps.gateway.orders import Endpoint, Format, Order
 from apps.gateway.snapshot import TargetRow
 from apps.gateway.sse import Event, EventParser
 from apps.gateway.tokens import tokens_about
@@ -95,6 +95,8 @@ class TritonGenerateAdapter:
 
 class TritonGenerateReader:
     """Turns `text_output` events into OpenAI chunks, and adds up the counts that come with them."""
+
+    format: Format = "openai"
 
     def __init__(self, order: Order, target: TargetRow) -> None:
         self.is_finished = False

@@ -1,7 +1,7 @@
 """REST framework's view, awaited: the one place where its synchronous `dispatch` is replaced."""
 
 from collections.abc import Callable, Coroutine, Iterable, Sequence
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import orjson
 from django.core.handlers.asgi import ASGIRequest
@@ -16,6 +16,8 @@ from rest_framework.views import APIView
 
 from apps.gateway.authentication import HoldsKey, KeyAuthentication, key_of
 from apps.gateway.errors import exception_handler
+from apps.gateway.fronts.contract import Front
+from apps.gateway.fronts.openai import OpenAiFront
 from apps.gateway.runtime import Runtime
 from apps.gateway.snapshot import KeyRow
 
@@ -82,6 +84,8 @@ class GatewayView(APIView):
     renderer_classes = [FastJsonRenderer]
     content_negotiation_class = OneFormat
     versioning_class = None
+    # Its format, also for errors.
+    front: ClassVar[Front] = OpenAiFront("chat.completions")
 
     async def dispatch(  # type: ignore[override]  # the coroutine is the point
         self, request: GatewayRequest, *args: Any, **kwargs: Any

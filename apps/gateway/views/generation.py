@@ -1,28 +1,24 @@
 """`POST /v1/chat/completions`, `/v1/completions` and `/v1/embeddings`."""
 
-from typing import ClassVar
-
 from django.http import HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from rest_framework.request import Request
 
 from apps.gateway.call import Call
 from apps.gateway.desk import admit
-from apps.gateway.orders import Endpoint, order_of
+from apps.gateway.fronts.openai import OpenAiFront
 from apps.gateway.relay import Relay
 from apps.gateway.views.dispatch import GatewayRequest, GatewayView
 
 
 class GenerationView(GatewayView):
-    """Understand, admit, relay."""
-
-    endpoint: ClassVar[Endpoint]
+    """Understand, admit, relay; `front` says what."""
 
     async def post(self, request: Request) -> HttpResponseBase:
         plain: GatewayRequest = request._request  # type: ignore[assignment]  # `asgi.py` made it
-        order = order_of(self.endpoint, request.data)
+        order = self.front.order_of(request.data, request.headers)
         call = await admit(plain.runtime, order, plain.key, plain.request_id)
-        relay = Relay(plain.runtime, call)
+        relay = Relay(plain.runtime, call, self.front)
         if order.is_stream:
             events = await relay.open()
             return StreamingHttpResponse(
@@ -31,25 +27,29 @@ class GenerationView(GatewayView):
                 headers={**_headers(call), "cache-control": "no-cache", "x-accel-buffering": "no"},
             )
         answer = await relay.answer()
-        return HttpResponse(answer.body, content_type="application/json", headers=_headers(call))
+        return HttpResponse(
+            self.front.whole(order, answer),
+            content_type="application/json",
+            headers={**_headers(call), **answer.headers},
+        )
 
 
 class ChatCompletions(GenerationView):
     """Chat: messages in, a message out."""
 
-    endpoint = "chat.completions"
+    front = OpenAiFront("chat.completions")
 
 
 class Completions(GenerationView):
     """Legacy completions: a text in, its continuation out."""
 
-    endpoint = "completions"
+    front = OpenAiFront("completions")
 
 
 class Embeddings(GenerationView):
     """Texts in, vectors out."""
 
-    endpoint = "embeddings"
+    front = OpenAiFront("embeddings")
 
 
 def _headers(call: Call) -> dict[str, str]:
