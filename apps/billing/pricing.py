@@ -9,6 +9,24 @@ MAX_COST_PICOS = 9_000_000 * PICOS
 
 
 @dataclass(frozen=True, slots=True)
+class Quantities:
+    """What a request used, as far as it costs.
+
+    `input_tokens` is the whole prompt: what was read from a cache and what was written to one are
+    parts of it. `output_tokens` is the whole completion, its reasoning included. `images`: images
+    in the prompt. `compute_microseconds`: time that the model itself took, where a server tells it.
+    """
+
+    input_tokens: int
+    output_tokens: int
+    cached_input_tokens: int = 0
+    cache_write_tokens: int = 0
+    reasoning_tokens: int = 0
+    images: int = 0
+    compute_microseconds: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class PriceRow:
     """A price as the gateway holds it: pico-units a token, and a request."""
 
