@@ -23,6 +23,7 @@ from redis.exceptions import RedisError
 from apps.core.errors import NoCapacityError
 from apps.gateway.seldom import SeldomLog
 from apps.gateway.snapshot import BudgetRow, KeyRow, LimitRow, Scope
+from apps.keys.rules import networks_of
 
 seldom = SeldomLog(structlog.get_logger(__name__))
 
@@ -146,7 +147,12 @@ def _redis_key(digest: str) -> str:
 
 
 def _packed(key: KeyRow, version: str) -> bytes:
-    return orjson.dumps({"version": version, "key": key}, default=sorted)
+    return orjson.dumps({"version": version, "key": key}, default=_plain)
+
+
+def _plain(value: Any) -> Any:
+    """What JSON has no form for: sets of ids, and networks."""
+    return sorted(value) if isinstance(value, frozenset) else str(value)
 
 
 def _unpacked(text: bytes | str, version: str) -> KeyRow | None:
@@ -161,6 +167,7 @@ def _unpacked(text: bytes | str, version: str) -> KeyRow | None:
             "expires_at": _moment(key["expires_at"]),
             "revoked_at": _moment(key["revoked_at"]),
             "route_ids": None if routes is None else frozenset(routes),
+            "networks": networks_of(key["networks"]),
             "limits": tuple(LimitRow(**_scoped(row)) for row in key["limits"]),
             "budgets": tuple(
                 BudgetRow(

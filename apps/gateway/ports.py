@@ -32,6 +32,7 @@ from apps.gateway.snapshot import (
     Timeouts,
 )
 from apps.keys.models import ApiKey, Budget, Limit
+from apps.keys.rules import networks_of
 from apps.keys.selectors import budgets_for_display, limits_for_display
 from apps.routes.models import Route, Target
 
@@ -108,6 +109,9 @@ def _key_row(key: ApiKey) -> KeyRow:
         ),
         limits=tuple(_limit_row(row) for row in limits_for_display().filter(is_of_caller)),
         budgets=tuple(_budget_row(row) for row in budgets_for_display().filter(is_of_caller)),
+        is_on_prem_only=Route.DataClass.ON_PREM in (key.data_class, key.team.data_class),
+        priority=key.team.priority if key.priority is None else key.priority,
+        networks=networks_of(key.allowed_networks),
     )
 
 

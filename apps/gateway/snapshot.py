@@ -6,6 +6,8 @@ from datetime import datetime
 from typing import Any, Literal
 
 from apps.billing.pricing import PriceRow
+from apps.keys.models import Priority
+from apps.keys.rules import Network
 
 ScopeKind = Literal["key", "team", "route"]
 LimitKind = Literal["rpm", "tpm", "concurrency"]
@@ -141,6 +143,12 @@ class KeyRow:
     route_ids: frozenset[int] | None
     limits: tuple[LimitRow, ...]
     budgets: tuple[BudgetRow, ...]
+    # Of the key or of its team.
+    is_on_prem_only: bool = False
+    # 0 to 9: whoever has more is served first when it is full.
+    priority: int = Priority.NORMAL.value
+    # Where its callers must be; empty: anywhere.
+    networks: tuple[Network, ...] = ()
 
     def may_use(self, route: RouteRow) -> bool:
         """True when the key's list of routes allows this one."""

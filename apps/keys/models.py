@@ -1,6 +1,7 @@
 """Who calls the gateway, and how much they may."""
 
 from datetime import datetime
+from decimal import Decimal
 
 from django.conf import settings
 from django.core.validators import MaxValueValidator, MinValueValidator
@@ -11,7 +12,24 @@ from django.utils.translation import gettext_lazy as _
 
 from apps.core.money import CURRENCY_PATTERN, currency_validator
 from apps.core.names import MODEL_NAME_PATTERN, model_name_validator
+from apps.keys.rules import (
+    default_warn_percents,
+    networks_validator,
+    time_zone_validator,
+    warn_percents_validator,
+)
 from apps.routes.models import Route
+
+
+class Priority(models.IntegerChoices):
+    """Names for some of the priorities 0 to 9; whoever has more is served first when it is full."""
+
+    LOW = 2, _("Low")
+    NORMAL = 5, _("Normal")
+    HIGH = 8, _("High")
+
+
+MAX_PRIORITY = 9
 
 
 class Team(models.Model):
@@ -26,6 +44,16 @@ class Team(models.Model):
     )
     is_active = models.BooleanField(_("active"), default=True)
     note = models.TextField(_("note"), blank=True)
+    data_class = models.CharField(
+        _("data class"),
+        max_length=20,
+        choices=Route.DataClass,
+        default=Route.DataClass.ANY,
+        help_text=_("On-prem only: none of its requests ever leaves the house."),
+    )
+    priority = models.PositiveSmallIntegerField(
+        _("priority"), default=Priority.NORMAL, validators=[MaxValueValidator(MAX_PRIORITY)]
+    )
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 
     class Meta:
@@ -35,6 +63,9 @@ class Team(models.Model):
         constraints = [
             models.CheckConstraint(
                 condition=Q(name__regex=MODEL_NAME_PATTERN), name="team_name_is_safe"
+            ),
+            models.CheckConstraint(
+                condition=Q(priority__lte=MAX_PRIORITY), name="team_priority_is_bounded"
             ),
         ]
 
@@ -60,6 +91,21 @@ class ApiKey(models.Model):
     allows_all_routes = models.BooleanField(_("all routes"), default=True)
     routes = models.ManyToManyField(
         Route, blank=True, related_name="+", verbose_name=_("allowed routes")
+    )
+    # Only from these; empty: from anywhere.
+    allowed_networks = models.JSONField(
+        _("allowed networks"), default=list, blank=True, validators=[networks_validator]
+    )
+    data_class = models.CharField(
+        _("data class"),
+        max_length=20,
+        choices=Route.DataClass,
+        default=Route.DataClass.ANY,
+        help_text=_("On-prem only: none of its requests ever leaves the house."),
+    )
+    # None: its team's.
+    priority = models.PositiveSmallIntegerField(
+        _("priority"), null=True, blank=True, validators=[MaxValueValidator(MAX_PRIORITY)]
     )
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     created_by = models.ForeignKey(
@@ -94,6 +140,10 @@ class ApiKey(models.Model):
             ),
             models.CheckConstraint(
                 condition=Q(name__regex=MODEL_NAME_PATTERN), name="key_name_is_safe"
+            ),
+            models.CheckConstraint(
+                condition=Q(priority__isnull=True) | Q(priority__lte=MAX_PRIORITY),
+                name="key_priority_is_bounded",
             ),
         ]
 
@@ -186,17 +236,58 @@ class Budget(Scoped):
         MONTH = "month", _("Month")
         NEVER = "never", _("Never")
 
+    class Weekday(models.IntegerChoices):
+        """The day on which a week begins, as `date.weekday` counts."""
+
+        MONDAY = 0, _("Monday")
+        TUESDAY = 1, _("Tuesday")
+        WEDNESDAY = 2, _("Wednesday")
+        THURSDAY = 3, _("Thursday")
+        FRIDAY = 4, _("Friday")
+        SATURDAY = 5, _("Saturday")
+        SUNDAY = 6, _("Sunday")
+
     # Up to nine million, so that pico-units fit 64 bits.
+    MAX_AMOUNT = 9_000_000
+
     amount = models.DecimalField(
         _("amount"),
         max_digits=15,
         decimal_places=6,
-        validators=[MinValueValidator(0), MaxValueValidator(9_000_000)],
+        validators=[MinValueValidator(0), MaxValueValidator(MAX_AMOUNT)],
     )
     currency = models.CharField(
         _("currency"), max_length=3, default="USD", validators=[currency_validator]
     )
     period = models.CharField(_("period"), max_length=10, choices=Period, default=Period.MONTH)
+    # "": the installation's.
+    time_zone = models.CharField(
+        _("time zone"), max_length=64, blank=True, validators=[time_zone_validator]
+    )
+    week_start = models.PositiveSmallIntegerField(
+        _("week begins on"), choices=Weekday, default=Weekday.MONDAY
+    )
+    is_hard = models.BooleanField(
+        _("refuses"), default=True, help_text=_("Off: it only warns, and nothing is refused.")
+    )
+    warn_percents = models.JSONField(
+        _("warn at percent"),
+        default=default_warn_percents,
+        blank=True,
+        validators=[warn_percents_validator],
+    )
+    # Holds in place of `amount` until the moment has come.
+    raised_amount = models.DecimalField(
+        _("raised to"),
+        max_digits=15,
+        decimal_places=6,
+        null=True,
+        editable=False,
+        validators=[MinValueValidator(0), MaxValueValidator(MAX_AMOUNT)],
+    )
+    raised_until = models.DateTimeField(_("raised until"), null=True, editable=False)
+    # What was spent before counts no more in the running period.
+    reset_at = models.DateTimeField(_("reset"), null=True, editable=False)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 
     class Meta:
@@ -217,7 +308,43 @@ class Budget(Scoped):
             models.CheckConstraint(
                 condition=Q(currency__regex=CURRENCY_PATTERN), name="budget_currency_is_known"
             ),
+            models.CheckConstraint(condition=Q(week_start__lte=6), name="budget_week_has_a_day"),
+            models.CheckConstraint(
+                condition=Q(raised_amount__isnull=True, raised_until__isnull=True)
+                | Q(raised_amount__gte=0, raised_amount__lte=9_000_000, raised_until__isnull=False),
+                name="budget_raise_has_an_end",
+            ),
         ]
 
     def __str__(self) -> str:
         return f"{self.amount} {self.currency} a {self.period} for {self.scope}"
+
+    def amount_at(self, moment: datetime) -> Decimal:
+        """What may be spent: more while it is raised."""
+        is_raised = self.raised_until is not None and moment < self.raised_until
+        return self.raised_amount if is_raised and self.raised_amount is not None else self.amount
+
+
+class BudgetWarning(models.Model):
+    """A budget's spending passed one of its percentages; at most once a period."""
+
+    budget = models.ForeignKey(Budget, on_delete=models.CASCADE, related_name="warnings")
+    # When the period began, or was reset.
+    since = models.DateTimeField()
+    percent = models.PositiveSmallIntegerField()
+    spent = models.DecimalField(max_digits=25, decimal_places=12)
+    amount = models.DecimalField(max_digits=15, decimal_places=6)
+    at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["-at", "-id"]
+        verbose_name = _("budget warning")
+        verbose_name_plural = _("budget warnings")
+        constraints = [
+            models.UniqueConstraint(
+                fields=["budget", "since", "percent"], name="budget_warns_once"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.percent} % of budget {self.budget_id}"
