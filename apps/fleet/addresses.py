@@ -8,6 +8,7 @@ ALLOWED_TARGET_NETWORKS narrows the rest. Redirects are followed nowhere.
 import re
 import socket
 from collections.abc import Iterable
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from urllib.parse import SplitResult, urlsplit
 
@@ -93,9 +94,18 @@ def origin_of(url: str) -> tuple[str, str]:
     return parts.scheme, parts.netloc.lower()
 
 
+def may_call(address: Address) -> bool:
+    """Whether a connection may be made to an address (`unmapped`)."""
+    allowed = _parsed_once(tuple(settings.ALLOWED_TARGET_NETWORKS))
+    return not _is_in(address, _NEVER) and _is_in(address, allowed)
+
+
 def networks_parsed(texts: Iterable[str]) -> tuple[Network, ...]:
     """Networks such as `10.0.0.0/8`; raises ValueError for what is none."""
     return tuple(ip_network(text, strict=False) for text in texts)
+
+
+_parsed_once = lru_cache(maxsize=4)(networks_parsed)
 
 
 def _split(field: str, url: str) -> SplitResult:
@@ -114,7 +124,7 @@ def _require_allowed(field: str, host: str) -> None:
 
     A name that cannot be resolved passes: the server may not be there yet.
     """
-    allowed = networks_parsed(settings.ALLOWED_TARGET_NETWORKS)
+    allowed = _parsed_once(tuple(settings.ALLOWED_TARGET_NETWORKS))
     for address in _addresses_of(host):
         if _is_in(address, _NEVER):
             raise InvalidRequestError.of(field, "link-local and metadata addresses are not allowed")
@@ -130,10 +140,10 @@ def _addresses_of(host: str) -> list[Address]:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         return []
-    return [_unmapped(ip_address(str(item[4][0]).partition("%")[0])) for item in found]
+    return [unmapped(ip_address(str(item[4][0]).partition("%")[0])) for item in found]
 
 
-def _unmapped(address: Address) -> Address:
+def unmapped(address: Address) -> Address:
     """The IPv4 address inside an IPv6 one such as `::ffff:169.254.169.254`."""
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return mapped or address

@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 
 from apps.core.errors import UpstreamError
+from apps.fleet.egress import guarded_transport
 from apps.fleet.sightings import Reason
 
 MAX_ANSWER_BYTES = 4 * 1024 * 1024
@@ -64,7 +65,7 @@ class Answer:
 async def asking() -> AsyncIterator[httpx.AsyncClient]:
     """A client for one round of questions, with as many connections as it takes."""
     async with httpx.AsyncClient(
-        verify=_tls(), follow_redirects=False, trust_env=False, limits=httpx.Limits()
+        transport=guarded_transport(_tls()), follow_redirects=False, trust_env=False
     ) as client:
         yield client
 

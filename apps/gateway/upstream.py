@@ -10,6 +10,7 @@ from typing import Literal
 import aiohttp
 
 from apps.core.errors import UpstreamError, UpstreamProtocolError, UpstreamTimeoutError
+from apps.fleet.egress import guarded_socket
 from apps.gateway.adapters.contract import UpstreamRequest
 from apps.gateway.snapshot import Timeouts
 
@@ -29,7 +30,10 @@ class Upstream:
     def __init__(self) -> None:
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
-                limit=0, keepalive_timeout=_KEEP_ALIVE_SECONDS, ttl_dns_cache=_DNS_CACHE_SECONDS
+                limit=0,
+                keepalive_timeout=_KEEP_ALIVE_SECONDS,
+                ttl_dns_cache=_DNS_CACHE_SECONDS,
+                socket_factory=guarded_socket,
             ),
             timeout=aiohttp.ClientTimeout(total=None),
             cookie_jar=aiohttp.DummyCookieJar(),

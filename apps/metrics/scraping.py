@@ -9,6 +9,8 @@ from time import time
 
 import httpx
 
+from apps.fleet.egress import guarded_transport
+
 MAX_BODY_BYTES = 4 * 1024 * 1024
 CONNECT_SECONDS = 1.0
 TOTAL_SECONDS = 3.0
@@ -51,12 +53,10 @@ async def scrape_all(
     `transport` replaces the network in tests.
     """
     client = httpx.AsyncClient(
-        transport=transport,
-        verify=_tls(),
+        transport=transport or guarded_transport(_tls()),
         trust_env=False,
         follow_redirects=False,
         timeout=httpx.Timeout(TOTAL_SECONDS, connect=CONNECT_SECONDS),
-        limits=httpx.Limits(max_connections=None),
         headers={"Accept": "text/plain", "Accept-Encoding": "identity"},
     )
     async with client:
