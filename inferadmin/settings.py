@@ -19,6 +19,10 @@ DEBUG = env_bool("DEBUG", default=False)
 SECRET_KEY = env_secret("SECRET_KEY", "debug-only-not-a-secret" if DEBUG else None)
 # Encrypts upstream API keys at rest; derived from SECRET_KEY unless it is set by itself.
 ENCRYPTION_KEY = env_secret("ENCRYPTION_KEY", SECRET_KEY)
+# Earlier ones, read but never written with, until `rotate_secrets` has run.
+OLD_ENCRYPTION_KEYS = [
+    key.strip() for key in env_secret("OLD_ENCRYPTION_KEYS", "").split(",") if key.strip()
+]
 ALLOWED_HOSTS = env_list("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")
 CSRF_TRUSTED_ORIGINS = env_list("CSRF_TRUSTED_ORIGINS", "")
 # True when a proxy in front speaks TLS: cookies are then secure only.

@@ -6,7 +6,7 @@ import secrets
 from dataclasses import dataclass
 from functools import lru_cache
 
-from cryptography.fernet import Fernet, InvalidToken
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
@@ -44,13 +44,30 @@ def encrypt(text: str) -> str:
 
 
 def decrypt(stored: str) -> str:
-    """What `encrypt` was given; raises ImproperlyConfigured when the key has changed."""
+    """What `encrypt` was given, by this key or an old one; raises ImproperlyConfigured."""
     if not stored:
         return ""
     try:
-        return _fernet(settings.ENCRYPTION_KEY).decrypt(stored.encode()).decode()
+        return _all_keys().decrypt(stored.encode()).decode()
     except InvalidToken as exc:
         raise ImproperlyConfigured(
-            "a stored secret cannot be read: INFERADMIN_ENCRYPTION_KEY is not the one it was "
-            "written with"
+            "a stored secret cannot be read: neither INFERADMIN_ENCRYPTION_KEY nor one of "
+            "INFERADMIN_OLD_ENCRYPTION_KEYS is the one it was written with"
         ) from exc
+
+
+def is_current(stored: str) -> bool:
+    """True when the key of today reads it; an empty secret needs no key."""
+    if not stored:
+        return True
+    try:
+        _fernet(settings.ENCRYPTION_KEY).decrypt(stored.encode())
+    except InvalidToken:
+        return False
+    return True
+
+
+def _all_keys() -> MultiFernet:
+    """The key of today first."""
+    keys = (settings.ENCRYPTION_KEY, *settings.OLD_ENCRYPTION_KEYS)
+    return MultiFernet([_fernet(key) for key in keys])
