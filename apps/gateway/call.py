@@ -84,7 +84,7 @@ class Call:
         usage = Usage(self.order.input_tokens_held, 0, is_estimated=True)
         ending = Ending("lost", _LOST_HTTP_STATUS, "worker_lost", usage)
         event = self.event(ending, self.targets[0])
-        return Lost(orjson.dumps(event), event["cost_picos"] or 0, event["currency"])
+        return Lost(orjson.dumps(event), _charges(event))
 
     def begin(self, target: TargetRow) -> None:
         """A try of a target starts."""
@@ -117,8 +117,7 @@ class Call:
         return Settlement(
             event=event,
             tokens=ending.usage.total_tokens,
-            cost_picos=event["cost_picos"] or 0,
-            currency=event["currency"],
+            charges=_charges(event),
         )
 
     def measured(self, ending: Ending) -> Measured:
@@ -174,14 +173,7 @@ class Call:
     def _decision(self, chosen: TargetRow | None) -> dict[str, object]:
         """Why it went where it went, in words and numbers for the request's page."""
         return {
-            "limits": [
-                {
-                    "limit": f"{left.limit.kind} {left.limit.value}",
-                    "of": f"{left.limit.scope.kind} {left.limit.scope.name}",
-                    "remaining": left.remaining,
-                }
-                for left in self.standing.tightest
-            ],
+            "limits": self.standing.facts(),
             "targets": [
                 {"target": target.label, "tier": target.tier, "weight": target.weight}
                 for target in self.targets
@@ -193,6 +185,11 @@ class Call:
         tried = len(self.attempts)
         where = "on-prem only" if self.route.is_on_prem_only else "anywhere"
         return f"fallback after {tried - 1}, {where}" if tried > 1 else f"first choice, {where}"
+
+
+def _charges(event: UsageEvent) -> dict[str, int]:
+    """What budgets are charged, by currency."""
+    return {event["currency"]: event["cost_picos"]} if event["cost_picos"] else {}
 
 
 def _cost(ending: Ending, price: PriceRow | None) -> int | None:

@@ -21,8 +21,10 @@ from django.db import DatabaseError
 from redis.exceptions import RedisError
 
 from apps.core.errors import NoCapacityError
+from apps.gateway.quotas import BudgetRow, LimitRow, Scope
 from apps.gateway.seldom import SeldomLog
-from apps.gateway.snapshot import BudgetRow, KeyRow, LimitRow, Scope
+from apps.gateway.snapshot import KeyRow
+from apps.keys.periods import Schedule
 from apps.keys.rules import networks_of
 
 seldom = SeldomLog(structlog.get_logger(__name__))
@@ -168,19 +170,33 @@ def _unpacked(text: bytes | str, version: str) -> KeyRow | None:
             "revoked_at": _moment(key["revoked_at"]),
             "route_ids": None if routes is None else frozenset(routes),
             "networks": networks_of(key["networks"]),
-            "limits": tuple(LimitRow(**_scoped(row)) for row in key["limits"]),
-            "budgets": tuple(
-                BudgetRow(
-                    **{**_scoped(row), "created_at": datetime.fromisoformat(row["created_at"])}
-                )
-                for row in key["budgets"]
-            ),
+            "limits": tuple(_limit(row) for row in key["limits"]),
+            "budgets": tuple(_budget(row) for row in key["budgets"]),
         }
     )
 
 
-def _scoped(row: dict[str, Any]) -> dict[str, Any]:
-    return {**row, "scope": Scope(**row["scope"])}
+def _limit(row: dict[str, Any]) -> LimitRow:
+    return LimitRow(kind=row["kind"], value=row["value"], scope=Scope(**row["scope"]))
+
+
+def _budget(row: dict[str, Any]) -> BudgetRow:
+    schedule = row["schedule"]
+    return BudgetRow(
+        **{
+            **row,
+            "scope": Scope(**row["scope"]),
+            "warn_percents": tuple(row["warn_percents"]),
+            "raised_until": _moment(row["raised_until"]),
+            "schedule": Schedule(
+                **{
+                    **schedule,
+                    "created_at": datetime.fromisoformat(schedule["created_at"]),
+                    "reset_at": _moment(schedule["reset_at"]),
+                }
+            ),
+        }
+    )
 
 
 def _moment(text: str | None) -> datetime | None:

@@ -17,21 +17,19 @@ from apps.billing.pricing import PriceRow
 from apps.core.money import to_picos
 from apps.core.secrets import decrypt
 from apps.fleet.models import Placement, Server
+from apps.gateway.quotas import BudgetRow, LimitKind, LimitRow, Scope
 from apps.gateway.snapshot import (
-    BudgetRow,
     Cache,
     KeyRow,
-    LimitKind,
-    LimitRow,
     Policy,
     RouteRow,
-    Scope,
     ServerRow,
     Snapshot,
     TargetRow,
     Timeouts,
 )
 from apps.keys.models import ApiKey, Budget, Limit
+from apps.keys.periods import Schedule
 from apps.keys.rules import networks_of
 from apps.keys.selectors import budgets_for_display, limits_for_display
 from apps.routes.models import Route, Target
@@ -125,9 +123,12 @@ def _budget_row(budget: Budget) -> BudgetRow:
         id=budget.pk,
         amount_picos=to_picos(budget.amount),
         currency=budget.currency,
-        period=budget.period,
-        created_at=budget.created_at,
+        schedule=Schedule.of(budget),
         scope=_scope(budget),
+        is_hard=budget.is_hard,
+        warn_percents=tuple(budget.warn_percents),
+        raised_picos=0 if budget.raised_amount is None else to_picos(budget.raised_amount),
+        raised_until=budget.raised_until,
     )
 
 

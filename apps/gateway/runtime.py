@@ -18,8 +18,9 @@ from apps.gateway.admission.batcher import ScriptBatcher, redis_client
 from apps.gateway.admission.gate import Gate
 from apps.gateway.frames import Frames
 from apps.gateway.keyring import KeyRing
+from apps.gateway.quotas import BudgetRow
 from apps.gateway.refresh import SnapshotKeeper
-from apps.gateway.snapshot import BudgetRow, KeyRow, Snapshot
+from apps.gateway.snapshot import KeyRow, Snapshot
 from apps.gateway.upstream import Upstream
 
 log = structlog.get_logger(__name__)

@@ -6,42 +6,11 @@ from datetime import datetime
 from typing import Any, Literal
 
 from apps.billing.pricing import PriceRow
+from apps.gateway.quotas import BudgetRow, LimitRow
 from apps.keys.models import Priority
 from apps.keys.rules import Network
 
-ScopeKind = Literal["key", "team", "route"]
-LimitKind = Literal["rpm", "tpm", "concurrency"]
 Cache = Literal["off", "team", "shared"]
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """What a limit or budget holds for; `name` is for people."""
-
-    kind: ScopeKind
-    id: int
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class LimitRow:
-    """A cap on a rate (a minute) or on requests at once."""
-
-    kind: LimitKind
-    value: int
-    scope: Scope
-
-
-@dataclass(frozen=True, slots=True)
-class BudgetRow:
-    """Money that may be spent in a period."""
-
-    id: int
-    amount_picos: int
-    currency: str
-    period: str
-    created_at: datetime
-    scope: Scope
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,12 +16,13 @@ from apps.core.errors import QuotaExceededError
 from apps.core.redis import connection
 from apps.gateway.admission.batcher import ScriptBatcher, redis_client
 from apps.gateway.admission.gate import LEASE_SECONDS, Gate, Settlement
-from apps.gateway.admission.plan import Demand, Lost, Plan, counter_key, plan_of
-from apps.gateway.snapshot import BudgetRow, LimitRow, Scope
+from apps.gateway.admission.plan import Demand, Lost, Plan, plan_of
+from apps.gateway.quotas import BudgetRow, LimitRow, Scope
+from apps.keys.periods import Schedule
 
 KEY = Scope("key", 1, "tests")
 TEAM = Scope("team", 2, "testers")
-LOST = Lost(event=b'{"status": "lost"}', cost_picos=5, currency="USD")
+LOST = Lost(event=b'{"status": "lost"}', charges={"USD": 5})
 NOW = datetime(2026, 12, 1, 12, 30, tzinfo=UTC)
 CENT = 10**10
 
@@ -32,14 +33,16 @@ def limit(kind: Any, value: int, scope: Scope = KEY) -> LimitRow:
     return LimitRow(kind=kind, value=value, scope=scope)
 
 
-def budget(amount_picos: int, *, period: str = "month", currency: str = "USD") -> BudgetRow:
+def budget(
+    amount_picos: int, *, period: str = "month", currency: str = "USD", **fields: Any
+) -> BudgetRow:
     return BudgetRow(
         id=7,
         amount_picos=amount_picos,
         currency=currency,
-        period=period,
-        created_at=NOW,
+        schedule=Schedule(period, created_at=NOW),
         scope=KEY,
+        **fields,
     )
 
 
@@ -51,7 +54,7 @@ def plan(
 
 def used(*, tokens: int = 0, cost: int = 0, request_id: str = "") -> Settlement:
     event: Any = {"id": request_id, "status": "ok"}
-    return Settlement(event=event, tokens=tokens, cost_picos=cost, currency="USD")
+    return Settlement(event=event, tokens=tokens, charges={"USD": cost})
 
 
 def events() -> list[Any]:
@@ -59,9 +62,12 @@ def events() -> list[Any]:
     return [orjson.loads(fields[EVENT_FIELD.encode()]) for _id, fields in entries]
 
 
+def counter_name(row: BudgetRow) -> str:
+    return row.running(datetime.now(UTC)).key
+
+
 def counter(row: BudgetRow) -> dict[str, int]:
-    (period,) = plan_of((), (row,), Demand(0, {}), datetime.now(UTC)).periods
-    raw: Any = connection().hgetall(counter_key(row, period))
+    raw: Any = connection().hgetall(counter_name(row))
     return {name.decode(): int(value) for name, value in raw.items()}
 
 
@@ -180,13 +186,8 @@ async def test_a_refused_request_consumes_nothing(gates: Gates) -> None:
 
     assert await admitted(gate, plan(*limits, budgets=(row,), cost=2 * CENT), 20) == []
 
-    assert counter(row) == {"used": 0}
-    assert sorted(connection().keys("inferadmin.gateway.*")) == [_counter_name(row)]
-
-
-def _counter_name(row: BudgetRow) -> bytes:
-    (period,) = plan_of((), (row,), Demand(0, {}), datetime.now(UTC)).periods
-    return counter_key(row, period).encode()
+    assert counter(row) == {"used": 0, "held": 0}
+    assert sorted(connection().keys("inferadmin.gateway.*")) == [counter_name(row).encode()]
 
 
 async def test_tokens_a_minute_hold_the_estimate_and_count_the_truth(gates: Gates) -> None:
@@ -280,7 +281,7 @@ async def test_a_dead_worker_s_holds_come_back_with_a_lost_record(
     reaped = [await gates().reap(), await gates().reap()]
 
     assert reaped == [1, 0]
-    assert counter(row) == {"used": LOST.cost_picos, "held": 0}
+    assert counter(row) == {"used": 5, "held": 0}
     assert events() == [{"status": "lost"}]
     assert len(await admitted(gates(), wanted, 1)) == 1
 

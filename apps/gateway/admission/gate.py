@@ -8,21 +8,20 @@ good in the background. A worker that dies is made good by the others (`reap`).
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Any
 
 import orjson
 import structlog
 
 from apps.billing.events import EVENT_FIELD, USAGE_STREAM, UsageEvent
 from apps.gateway.admission.batcher import RedisAwayError, ScriptBatcher
-from apps.gateway.admission.plan import Lost, Plan, counter_key
-from apps.gateway.admission.refusal import refusal_of
+from apps.gateway.admission.plan import Lost, Plan, charges_text
+from apps.gateway.admission.refusal import TargetsBusyError, refusal_of
 from apps.gateway.admission.standing import Standing, standing_of
-from apps.gateway.snapshot import BudgetRow
+from apps.gateway.quotas import BudgetRow
 
 log = structlog.get_logger(__name__)
 
@@ -32,7 +31,7 @@ RENEW_SECONDS = 5.0
 REAP_SECONDS = 5.0
 _REAP_AT_ONCE = 200
 _RETRY_SECONDS = 0.25
-_SEED_ATTEMPTS = 3
+_SEED_ATTEMPTS = 5
 # Leaves room below 2^63 for what is spent from then on.
 _LARGEST_SPENT = 9_100_000 * 10**12
 
@@ -46,11 +45,11 @@ class Settlement:
 
     event: UsageEvent | None
     tokens: int
-    cost_picos: int
-    currency: str
+    # Pico-units by currency: a budget is charged in its own.
+    charges: Mapping[str, int]
 
 
-_NOTHING = Settlement(event=None, tokens=0, cost_picos=0, currency="")
+_NOTHING = Settlement(event=None, tokens=0, charges={})
 
 
 class Gate:
@@ -62,6 +61,8 @@ class Gate:
         self._running: set[str] = set()
         self._unsettled: deque[tuple[str, Settlement]] = deque()
         self._seeding: dict[str, asyncio.Future[None]] = {}
+        # The most settled requests that Redis has told of.
+        self._settled = 0
 
     @property
     def is_away(self) -> bool:
@@ -76,16 +77,29 @@ class Gate:
     async def admit(self, request_id: str, plan: Plan, lost: Lost) -> Standing:
         """Hold what the plan asks for.
 
-        Raises QuotaExceededError naming the limit, or RedisAwayError; nothing is held then.
+        Raises QuotaExceededError naming the limit, TargetsBusyError when no target of the plan has
+        room, or RedisAwayError; nothing is held then.
         """
         try:
-            standing = await self._admit(request_id, plan, plan.to_json(lost))
+            standing = await self._admit(request_id, plan, lost)
         except (RedisAwayError, asyncio.CancelledError):
             # The script may have run, or may yet: undo it whenever Redis can.
             self._unsettled.append((request_id, _NOTHING))
             raise
         self._running.add(request_id)
         return standing
+
+    async def swap(self, request_id: str, plan: Plan, indexes: Sequence[int]) -> int | None:
+        """Leave the target of the plan that was taken, for the first of `indexes` that has room.
+
+        `None` when none has: the request has no place then. Raises RedisAwayError.
+        """
+        for _attempt in range(_SEED_ATTEMPTS):
+            answer = await self._batcher.run("swap", request_id, *indexes)
+            if answer[0] != b"seed":
+                return answer[1] if answer[0] == b"ok" and answer[1] >= 0 else None
+            await self._seed(plan, answer[1:])
+        return None
 
     async def settle(self, request_id: str, settlement: Settlement) -> None:
         """Replace the holds by what was used, and hand the event to the ledger.
@@ -145,39 +159,51 @@ class Gate:
                 return
             self._unsettled.popleft()
 
-    async def _admit(self, request_id: str, plan: Plan, text: bytes) -> Standing:
+    async def _admit(self, request_id: str, plan: Plan, lost: Lost) -> Standing:
+        text, charges = plan.text(), charges_text(lost.charges)
         for _attempt in range(_SEED_ATTEMPTS):
-            answer = await self._batcher.run("admit", request_id, text, LEASE_SECONDS)
+            answer = await self._batcher.run(
+                "admit", request_id, text, charges, lost.event, LEASE_SECONDS, self._settled
+            )
             verdict = answer[0]
             if verdict == b"ok":
                 return standing_of(plan, answer[1:])
             if verdict == b"full":
-                raise refusal_of(plan, answer[1].decode(), answer[2], answer[3])
+                raise refusal_of(plan, answer[1:])
+            if verdict == b"busy":
+                raise TargetsBusyError
             if verdict == b"gone":
                 break
-            await self._seed(plan, answer[1:])
+            if verdict == b"back":
+                await self._rewind()
+            else:
+                await self._seed(plan, answer[1:])
         raise RedisAwayError
 
     async def _settle(self, request_id: str, settlement: Settlement) -> None:
         event = settlement.event
-        await self._batcher.run(
+        settled = await self._batcher.run(
             "settle",
             request_id,
             b"" if event is None else orjson.dumps(event),
             settlement.tokens,
-            str(settlement.cost_picos),
-            settlement.currency,
+            charges_text(settlement.charges),
             USAGE_STREAM,
             EVENT_FIELD,
         )
+        self._settled = max(self._settled, settled)
 
-    async def _seed(self, plan: Plan, indexes: list[Any]) -> None:
+    async def _rewind(self) -> None:
+        """Redis has lost what it counted since some moment: have the money counted anew."""
+        forgotten = await self._batcher.run("rewind", self._settled)
+        log.error("gateway.redis_went_back", counters_forgotten=forgotten)
+
+    async def _seed(self, plan: Plan, keys: Sequence[bytes]) -> None:
         """Rebuild missing budget counters from the ledger; one query a counter and worker."""
-        for index in indexes:
-            key = counter_key(plan.budgets[index], plan.periods[index])
+        for key in [raw.decode() for raw in keys]:
             seeding = self._seeding.get(key)
             if seeding is None:
-                seeding = asyncio.ensure_future(self._seed_one(key, plan, index))
+                seeding = asyncio.ensure_future(self._seed_one(key, plan))
                 self._seeding[key] = seeding
                 seeding.add_done_callback(partial(self._seeded, key))
             await asyncio.shield(seeding)
@@ -185,8 +211,12 @@ class Gate:
     def _seeded(self, key: str, _done: "asyncio.Future[None]") -> None:
         self._seeding.pop(key)
 
-    async def _seed_one(self, key: str, plan: Plan, index: int) -> None:
-        budget, period = plan.budgets[index], plan.periods[index]
+    async def _seed_one(self, key: str, plan: Plan) -> None:
+        found = plan.budget_of(key)
+        if found is None:
+            raise RuntimeError(f"no budget of the plan counts under {key}")
+        budget, running = found
+        period = running.window
         spent = await self._spent(budget, period.start)
         forget_at = 0 if period.end is None else int(period.end.timestamp()) + 86_400
         await self._batcher.run("seed", key, str(min(spent, _LARGEST_SPENT)), forget_at)

@@ -1,18 +1,11 @@
-"""What a request wants to hold: windows, slots and budgets of its key, team and route."""
+"""What a request wants to hold: windows, slots and budgets of its key, team and route, a target."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
-import orjson
-
-from apps.gateway.snapshot import BudgetRow, LimitRow
-from apps.keys.periods import Window, period_window
-
-_PREFIX = "inferadmin.gateway."
-_MAX_PERIODS = 10_000
-_periods: dict[tuple[str, datetime | None], Window] = {}
+from apps.gateway.quotas import BudgetRow, LimitRow, Running, TargetSlot
+from apps.keys.counters import SLOTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,89 +16,93 @@ class Demand:
     """
 
     tokens: int
-    costs: dict[str, int]
+    costs: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """What is recorded when the worker dies with the request: event (JSON), cost, currency."""
+    """What is recorded when the worker dies with the request: event (JSON), cost by currency."""
 
     event: bytes
-    cost_picos: int
-    currency: str
+    charges: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Limits and budgets in the order that the script sees them."""
+    """Limits, budgets and targets in the order that the scripts see them."""
 
     windows: tuple[LimitRow, ...]
     slots: tuple[LimitRow, ...]
     budgets: tuple[BudgetRow, ...]
-    periods: tuple[Window, ...]
+    running: tuple[Running, ...]
+    targets: tuple[TargetSlot, ...]
     demand: Demand
     now: datetime
 
-    def to_json(self, lost: Lost) -> bytes:
-        """The plan as `admit.lua` reads it and keeps it."""
-        return orjson.dumps(
-            {
-                "windows": [self._window(limit) for limit in self.windows],
-                "slots": [{"key": _key("slots", row), "limit": row.value} for row in self.slots],
-                "budgets": [
-                    {
-                        "key": counter_key(budget, period),
-                        "cost": str(self.demand.costs.get(budget.currency, 0)),
-                        "amount": str(budget.amount_picos),
-                        "currency": budget.currency,
-                    }
-                    for budget, period in zip(self.budgets, self.periods, strict=True)
-                ],
-                "lost": {
-                    "event": lost.event.decode(),
-                    "cost": str(lost.cost_picos),
-                    "currency": lost.currency,
-                },
-            }
+    def text(self) -> str:
+        """The plan as `shared.lua` describes it; put together, for it is made for every request."""
+        tokens = f"{self.demand.tokens}}}"
+        windows = ",".join(
+            [row.wire + tokens if row.kind == "tpm" else row.wire for row in self.windows]
+        )
+        slots = ",".join([row.wire for row in self.slots])
+        budgets = ",".join(
+            [
+                f'{running.wire}{self._cost(budget)}"}}'
+                for budget, running in zip(self.budgets, self.running, strict=True)
+            ]
+        )
+        targets = ",".join([self._target(target) for target in self.targets])
+        return (
+            f'{{"windows":[{windows}],"slots":[{slots}],"budgets":[{budgets}],'
+            f'"targets":[{targets}]}}'
         )
 
-    def _window(self, limit: LimitRow) -> dict[str, Any]:
-        window: dict[str, Any] = {"key": _key("window", limit), "limit": limit.value}
-        if limit.kind == "tpm":
-            return {**window, "amount": self.demand.tokens, "tokens": True}
-        return {**window, "amount": 1}
+    def budget_of(self, key: str) -> tuple[BudgetRow, Running] | None:
+        """The budget that counts under `key`, and how it runs."""
+        for budget, running in zip(self.budgets, self.running, strict=True):
+            if running.key == key:
+                return budget, running
+        for target in self.targets:
+            if target.overflow is not None:
+                running = target.overflow.running(self.now)
+                if running.key == key:
+                    return target.overflow, running
+        return None
+
+    def _cost(self, budget: BudgetRow) -> int:
+        return self.demand.costs.get(budget.currency, 0)
+
+    def _target(self, target: TargetSlot) -> str:
+        parts = []
+        if target.limit:
+            parts.append(f'"key":"{SLOTS}target:{target.key}","limit":{target.limit}')
+        if target.overflow is not None:
+            wire = target.overflow.running(self.now).wire
+            parts.append(f'"overflow":{wire}{self._cost(target.overflow)}"}}')
+        return f"{{{','.join(parts)}}}"
 
 
 def plan_of(
-    limits: Sequence[LimitRow], budgets: Iterable[BudgetRow], demand: Demand, now: datetime
+    limits: Sequence[LimitRow],
+    budgets: Iterable[BudgetRow],
+    demand: Demand,
+    now: datetime,
+    targets: Sequence[TargetSlot] = (),
 ) -> Plan:
-    """Sort limits by how they are counted."""
+    """Sort limits by how they are counted. `targets`: places of which one is needed, best first."""
     wanted = tuple(budgets)
     return Plan(
-        windows=tuple(limit for limit in limits if limit.kind != "concurrency"),
-        slots=tuple(limit for limit in limits if limit.kind == "concurrency"),
+        windows=tuple([limit for limit in limits if limit.kind != "concurrency"]),
+        slots=tuple([limit for limit in limits if limit.kind == "concurrency"]),
         budgets=wanted,
-        periods=tuple(_period(budget, now) for budget in wanted),
+        running=tuple([budget.running(now) for budget in wanted]),
+        targets=tuple(targets),
         demand=demand,
         now=now,
     )
 
 
-def _period(budget: BudgetRow, now: datetime) -> Window:
-    """The running period; looked up anew when it has ended (zones make it dear to work out)."""
-    kind = (budget.period, budget.created_at if budget.period == "never" else None)
-    known = _periods.get(kind)
-    if known is None or not known.start <= now or (known.end is not None and now >= known.end):
-        if len(_periods) > _MAX_PERIODS:
-            _periods.clear()
-        known = _periods[kind] = period_window(budget.period, budget.created_at, now)
-    return known
-
-
-def counter_key(budget: BudgetRow, period: Window) -> str:
-    """Where Redis counts a budget in a period."""
-    return f"{_PREFIX}budget:{budget.id}:{period.start:%Y%m%dT%H%M}"
-
-
-def _key(family: str, limit: LimitRow) -> str:
-    return f"{_PREFIX}{family}:{limit.scope.kind}:{limit.scope.id}:{limit.kind}"
+def charges_text(charges: Mapping[str, int]) -> str:
+    """Costs by currency as the scripts read them."""
+    return "{" + ",".join([f'"{name}":"{picos}"' for name, picos in charges.items()]) + "}"

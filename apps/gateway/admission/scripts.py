@@ -6,7 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
-ScriptName = Literal["admit", "settle", "seed", "renew", "reap"]
+ScriptName = Literal["admit", "swap", "settle", "seed", "renew", "reap", "rewind"]
 
 _FOLDER = Path(__file__).parent
 

@@ -1,18 +1,19 @@
 -- Replace what a request held by what it used, and append its usage event. Safe to run twice.
 --
--- ARGV: request id, event (JSON), tokens used, cost (decimal text), currency, stream, field
+-- ARGV: request id, event (JSON), tokens used, charges (JSON), stream, field
 -- Without an event the request never ran: everything is given back and nothing is recorded.
 --
--- Returns 1, or 0 when that had been done before.
+-- Returns how many requests were settled so far, or 0 when this one had been before.
 
-local id, event, tokens, cost, currency = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5]
+local id, event, tokens = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
 if not redis.call('SET', settled_key(id), 1, 'NX', 'EX', SETTLED_TTL) then
   return 0
 end
-local plan, at = take_hold(id)
+local plan, at, target = read_hold(id)
 if plan then
-  replace_holds(id, plan, at, tokens, cost, currency)
+  drop_hold(id)
+  replace_holds(id, plan, at, target, tokens, cjson.decode(ARGV[4]))
   if event == '' then
     for _, window in ipairs(plan.windows) do
       if not window.tokens then
@@ -22,6 +23,6 @@ if plan then
   end
 end
 if event ~= '' then
-  redis.call('XADD', ARGV[6], '*', ARGV[7], event)
+  redis.call('XADD', ARGV[5], '*', ARGV[6], event)
 end
-return 1
+return redis.call('INCR', SETTLED)
