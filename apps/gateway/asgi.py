@@ -240,6 +240,6 @@ def _full() -> NoCapacityError:
 def _no_such_path(path: str) -> NotFoundError:
     return NotFoundError(
         f"there is nothing at {path[:100]}; the gateway answers /v1/chat/completions, "
-        "/v1/completions, /v1/embeddings and /v1/models",
+        "/v1/completions, /v1/embeddings, /v1/messages and /v1/models",
         code="unknown_url",
     )

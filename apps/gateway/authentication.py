@@ -1,5 +1,6 @@
 """Who calls the gateway: the holder of an API key."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -39,6 +40,15 @@ class HoldsKey(BasePermission):
         return isinstance(request.user, KeyRow)
 
 
+def key_header(meta: Mapping[str, str]) -> str:
+    """What names the key: `Authorization`, else `x-api-key` as Anthropic's clients send it."""
+    header = meta.get("HTTP_AUTHORIZATION")
+    if header is not None:
+        return header
+    key = meta.get("HTTP_X_API_KEY")
+    return "" if key is None else f"Bearer {key}"
+
+
 async def key_of(header: str, keyring: KeyRing) -> KeyRow:
     """The key in an `Authorization` header.
 
@@ -48,7 +58,7 @@ async def key_of(header: str, keyring: KeyRing) -> KeyRow:
     secret = secret.strip()
     if not secret or scheme.lower() != "bearer":
         raise AuthenticationError(
-            "no API key: send it in the header “Authorization: Bearer sk-ia-…”",
+            "no API key: send it in the header “Authorization: Bearer sk-ia-…” or “x-api-key”",
             code="missing_api_key",
         )
     if not secret.startswith(PREFIX) or len(secret) > _MAX_LENGTH:
