@@ -262,6 +262,8 @@ GATEWAY_MAX_REQUESTS = env_int("GATEWAY_MAX_REQUESTS", 2000)
 # How long Redis may take to admit or settle a request before it counts as away; requests are then
 # refused at once until it answers again.
 GATEWAY_REDIS_TIMEOUT_MILLISECONDS = env_int("GATEWAY_REDIS_TIMEOUT_MILLISECONDS", 1000)
+# Networks of the proxies in front of us, whose X-Forwarded-For is believed.
+TRUSTED_PROXIES = env_list("TRUSTED_PROXIES", "")
 # What a web process serves: `all`, `gateway` (/v1 and the probes) or `console` (all but /v1).
 SERVE = env_str("SERVE", "all")
 

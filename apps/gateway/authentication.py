@@ -10,6 +10,7 @@ from rest_framework.request import Request
 
 from apps.core.errors import AuthenticationError, PermissionDeniedError
 from apps.core.secrets import digest_of
+from apps.gateway.callers import Address, address_of, is_within
 from apps.gateway.keyring import KeyRing
 from apps.gateway.snapshot import KeyRow
 
@@ -40,23 +41,14 @@ class HoldsKey(BasePermission):
         return isinstance(request.user, KeyRow)
 
 
-def key_header(meta: Mapping[str, str]) -> str:
-    """What names the key: `Authorization`, else `x-api-key` as Anthropic's clients send it."""
-    header = meta.get("HTTP_AUTHORIZATION")
-    if header is not None:
-        return header
-    key = meta.get("HTTP_X_API_KEY")
-    return "" if key is None else f"Bearer {key}"
+async def key_of(meta: Mapping[str, Any], keyring: KeyRing) -> KeyRow:
+    """The key that a request's headers carry.
 
-
-async def key_of(header: str, keyring: KeyRing) -> KeyRow:
-    """The key in an `Authorization` header.
-
-    Raises AuthenticationError saying what is wrong, PermissionDeniedError for a suspended team.
+    Raises AuthenticationError saying what is wrong, PermissionDeniedError for a suspended team or a
+    caller outside of the key's networks.
     """
-    scheme, _space, secret = header.partition(" ")
-    secret = secret.strip()
-    if not secret or scheme.lower() != "bearer":
+    secret = _secret_in(meta)
+    if not secret:
         raise AuthenticationError(
             "no API key: send it in the header “Authorization: Bearer sk-ia-…” or “x-api-key”",
             code="missing_api_key",
@@ -70,7 +62,26 @@ async def key_of(header: str, keyring: KeyRing) -> KeyRow:
     if key is None:
         raise AuthenticationError(f"the API key (ends in {_tail(secret)}) is not known")
     _require_good(key)
+    if key.networks:
+        _require_within(key, address_of(meta))
     return key
+
+
+def _secret_in(meta: Mapping[str, Any]) -> str:
+    """Of `Authorization: Bearer`, `x-api-key` (Anthropic), `api-key` (Azure) the first one sent."""
+    scheme, _space, secret = meta.get("HTTP_AUTHORIZATION", "").partition(" ")
+    if scheme.lower() == "bearer" and secret.strip():
+        return str(secret.strip())
+    return str(meta.get("HTTP_X_API_KEY") or meta.get("HTTP_API_KEY") or "").strip()
+
+
+def _require_within(key: KeyRow, address: Address | None) -> None:
+    if address is None or not is_within(address, key.networks):
+        raise PermissionDeniedError(
+            f"the API key “{key.name}” may not be used from {address or 'an unknown address'}; "
+            "its manager can allow more networks",
+            code="address_not_allowed",
+        )
 
 
 def _require_good(key: KeyRow) -> None:

@@ -117,7 +117,8 @@ def envelope(error: InferAdminError) -> dict[str, Any]:
 
 def error_headers(error: InferAdminError) -> dict[str, str]:
     """Headers that go with the error: when to come back, and not to reuse a half-read request."""
-    headers = {}
+    # Limits tell how they stand.
+    headers: dict[str, str] = dict(getattr(error, "headers", {}))
     retry_after = getattr(error, "retry_after_seconds", None)
     if retry_after is not None:
         headers["Retry-After"] = str(max(1, round(retry_after)))

@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from apps.gateway.authentication import HoldsKey, KeyAuthentication, key_header, key_of
+from apps.gateway.authentication import HoldsKey, KeyAuthentication, key_of
 from apps.gateway.errors import exception_handler
 from apps.gateway.fronts.contract import Front
 from apps.gateway.fronts.openai import OpenAiFront
@@ -96,7 +96,7 @@ class GatewayView(APIView):
         self.request = drf_request
         self.headers = {}
         try:
-            request.key = await key_of(key_header(request.META), request.runtime.keyring)
+            request.key = await key_of(request.META, request.runtime.keyring)
             self.initial(drf_request, *args, **kwargs)
             response = await self._handler(drf_request)(drf_request, *args, **kwargs)
         except Exception as exc:  # noqa: BLE001  # the edge: every error becomes an answer
