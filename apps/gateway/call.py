@@ -183,7 +183,8 @@ class Call:
 
     def _rule(self) -> str:
         tried = len(self.attempts)
-        where = "on-prem only" if self.route.is_on_prem_only else "anywhere"
+        is_kept = self.route.is_on_prem_only or self.key.is_on_prem_only
+        where = "on-prem only" if is_kept else "anywhere"
         return f"fallback after {tried - 1}, {where}" if tried > 1 else f"first choice, {where}"
 
 

@@ -11,13 +11,14 @@ from apps.gateway.orders import Endpoint
 from apps.gateway.snapshot import RouteRow, TargetRow
 
 
-def targets_for(route: RouteRow, endpoint: Endpoint) -> list[TargetRow]:
+def targets_for(route: RouteRow, endpoint: Endpoint, *, is_on_prem_only: bool) -> list[TargetRow]:
     """Targets in the order to try them: by tier, and in a tier at random by weight.
 
+    `is_on_prem_only`: route, team or key keep the data in the house.
     Raises InvalidRequestError when the route cannot do this at all, ModelNotLoadedError when its
     model is loaded nowhere, NoCapacityError when no target is left for another reason.
     """
-    allowed = _allowed(route)
+    allowed = _allowed(route, is_on_prem_only=is_on_prem_only)
     able = [target for target in allowed if adapter_for(target, endpoint)]
     if not able:
         raise _not_able(route, endpoint, allowed)
@@ -31,20 +32,20 @@ def targets_for(route: RouteRow, endpoint: Endpoint) -> list[TargetRow]:
     return list(_by_tier(ready))
 
 
-def _allowed(route: RouteRow) -> list[TargetRow]:
+def _allowed(route: RouteRow, *, is_on_prem_only: bool) -> list[TargetRow]:
     """Targets with a share of the traffic; none outside for data that must stay in the house."""
     allowed = [
         target
         for target in route.targets
         if target.weight > 0
         and not target.is_mirror
-        and not (route.is_on_prem_only and target.server.is_external)
+        and not (is_on_prem_only and target.server.is_external)
     ]
     if allowed:
         return allowed
     reason = (
         "its data must stay on-prem, and it has no target there"
-        if route.is_on_prem_only and route.targets
+        if is_on_prem_only and route.targets
         else "it has no target that is switched on"
     )
     raise NoCapacityError(

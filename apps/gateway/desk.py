@@ -19,6 +19,7 @@ from apps.gateway.choice import targets_for
 from apps.gateway.orders import Order
 from apps.gateway.runtime import Runtime
 from apps.gateway.snapshot import KeyRow, RouteRow, Snapshot, TargetRow
+from apps.gateway.wishes import NO_WISHES, Wishes
 
 
 def route_for(snapshot: Snapshot, key: KeyRow, name: str) -> RouteRow:
@@ -37,14 +38,23 @@ def route_for(snapshot: Snapshot, key: KeyRow, name: str) -> RouteRow:
     return route
 
 
-async def admit(runtime: Runtime, order: Order, key: KeyRow, request_id: str) -> Call:
+async def admit(
+    runtime: Runtime, order: Order, key: KeyRow, request_id: str, wishes: Wishes = NO_WISHES
+) -> Call:
     """A call with everything held that it may use. Whoever gets it must let Relay serve it.
 
     Raises InferAdminError; nothing is held or recorded then.
     """
     route = route_for(runtime.keeper.current(), key, order.model)
     order = _bounded(order, key, route)
-    targets = targets_for(route, order.endpoint)
+    targets = await runtime.cooling.ready(
+        route,
+        lambda: targets_for(
+            route, order.endpoint, is_on_prem_only=route.is_on_prem_only or key.is_on_prem_only
+        ),
+    )
+    if wishes.no_fallback:
+        targets = targets[:1]
     prepared = _prepared(order, targets)
     call = Call(str(uuid4()), request_id, order, key, route, targets, prepared)
     try:

@@ -61,6 +61,8 @@ class UpstreamBusyError(UpstreamError):
 
     def __init__(self, message: str, *, retry_after_seconds: float | None = None) -> None:
         super().__init__(message)
+        # The server itself has said when to come back.
+        self.is_told = retry_after_seconds is not None
         self.retry_after_seconds = retry_after_seconds or 1
 
 

@@ -72,7 +72,7 @@ class Relay:
 
     async def _reach(self, run: Callable[[Try], Awaitable[Reached]]) -> Reached:
         """What the first target that works gives; the last failure when none does."""
-        call = self._call
+        call, breakers = self._call, self._runtime.breakers
         deadline = asyncio.get_running_loop().time() + call.route.timeouts.total
         failure: InferAdminError | None = None
         for target in call.targets:
@@ -84,14 +84,25 @@ class Relay:
             except InvalidRequestError as exc:  # this target cannot do it; another may
                 failure = failure or exc
                 continue
+            if len(call.attempts) >= call.route.policy.max_attempts:
+                break
             call.begin(target)
+            breakers.begin(target.id)
             try:
-                return await run(Try(target, adapter, request, deadline))
+                reached = await run(Try(target, adapter, request, deadline))
             except UpstreamError as exc:
                 call.end_attempt("failed", exc.code)
+                if exc.code != ModelNotLoadedError.code:
+                    breakers.failed(target, exc)
                 failure = exc
                 if not exc.may_retry or asyncio.get_running_loop().time() >= deadline:
                     break
+            except InferAdminError:  # the request is wrong; the server works
+                breakers.worked(target.id)
+                raise
+            else:
+                breakers.worked(target.id)
+                return reached
         raise _told(failure, call)
 
     async def _whole(self, attempt: Try) -> Answer:
@@ -151,6 +162,8 @@ class Relay:
             yield presenter.take(stream.owed()) + presenter.end()
         except UpstreamError as exc:
             call.end_attempt("cut", exc.code)
+            if call.target is not None:
+                self._runtime.breakers.failed(call.target, exc)
             await self._close(Ending("partial", 200, exc.code, _flagged(stream.usage())))
             yield presenter.fail(exc)
         except Exception:

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import socket
+import time
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
@@ -16,6 +17,8 @@ from django.conf import settings
 from apps.gateway import ports
 from apps.gateway.admission.batcher import ScriptBatcher, redis_client
 from apps.gateway.admission.gate import Gate
+from apps.gateway.breakers import Breakers
+from apps.gateway.cooling import Cooling
 from apps.gateway.frames import Frames
 from apps.gateway.keyring import KeyRing
 from apps.gateway.quotas import BudgetRow
@@ -42,6 +45,8 @@ class Runtime:
             redis_client(settings.REDIS_URL, timeout_seconds=timeout), timeout_seconds=timeout
         )
         self.upstream = Upstream()
+        self.breakers = Breakers(time.monotonic)
+        self.cooling = Cooling(self.breakers)
         self.gate = Gate(self._batcher, self._load_spent)
         self.keeper = SnapshotKeeper(self._client, self._load_snapshot)
         self.keyring = KeyRing(self._client, self._load_key, lambda: self.keeper.version)

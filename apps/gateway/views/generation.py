@@ -9,6 +9,7 @@ from apps.gateway.desk import admit
 from apps.gateway.fronts.openai import OpenAiFront
 from apps.gateway.relay import Relay
 from apps.gateway.views.dispatch import GatewayRequest, GatewayView
+from apps.gateway.wishes import wishes_of
 
 
 class GenerationView(GatewayView):
@@ -17,7 +18,7 @@ class GenerationView(GatewayView):
     async def post(self, request: Request) -> HttpResponseBase:
         plain: GatewayRequest = request._request  # type: ignore[assignment]  # `asgi.py` made it
         order = self.front.order_of(request.data, request.headers)
-        call = await admit(plain.runtime, order, plain.key, plain.request_id)
+        call = await admit(plain.runtime, order, plain.key, plain.request_id, wishes_of(plain.META))
         relay = Relay(plain.runtime, call, self.front)
         if order.is_stream:
             events = await relay.open()
