@@ -62,7 +62,7 @@ class BudgetInline(_QuotaInline):
 
     model = Budget
     formset = BudgetFormSet
-    fields = ["period", "amount", "currency"]
+    fields = ["period", "amount", "currency", "is_hard", "time_zone", "week_start"]
 
 
 class _QuotaHolderAdmin(ServiceAdmin[Any]):
@@ -102,7 +102,7 @@ def _quotas_save(actor: Actor, scope: quotas.Scope, formset: OnePerName) -> None
         set_quota(actor=actor, scope=scope, **values)
 
 
-_QUOTA_FIELDS = {"kind", "value", "period", "amount", "currency"}
+_QUOTA_FIELDS = {"kind", "value", *BudgetInline.fields}
 
 
 def _quota_clear(actor: Actor, quota: Limit | Budget) -> None:
@@ -122,7 +122,8 @@ class TeamAdmin(_QuotaHolderAdmin):
     search_fields = ["name", "note"]
 
     def get_fields(self, request: HttpRequest, obj: Team | None = None) -> list[Any]:
-        return ["name", "is_active", "note"] if obj else ["name", "note"]
+        first = ["name", "is_active"] if obj else ["name"]
+        return [*first, "note", "data_class", "priority"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Team]:
         return teams_with_key_counts()
@@ -161,6 +162,12 @@ class StateFilter(admin.SimpleListFilter):
         return keys_in_state(queryset, state, timezone.now())
 
 
+_KEY_FIELDS = [
+    "name", "expires_at", "allows_all_routes", "routes", "allowed_networks", "data_class",
+    "priority",
+]  # fmt: skip
+
+
 @admin.register(ApiKey)
 class ApiKeyAdmin(_QuotaHolderAdmin):
     """Keys: made, limited, rotated, ended. Never deleted, since the ledger refers to them."""
@@ -180,7 +187,7 @@ class ApiKeyAdmin(_QuotaHolderAdmin):
         return ["team", "prefix_text", "state_text", "created_by", "created_at"] if obj else []
 
     def get_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> list[Any]:
-        fields = ["team", "name", "expires_at", "allows_all_routes", "routes"]
+        fields = ["team", *_KEY_FIELDS]
         return [*fields, *self.get_readonly_fields(request, obj)[1:]] if obj else fields
 
     def has_change_permission(self, request: HttpRequest, obj: ApiKey | None = None) -> bool:
@@ -230,6 +237,9 @@ class ApiKeyAdmin(_QuotaHolderAdmin):
             expires_at=values["expires_at"],
             allows_all_routes=values["allows_all_routes"],
             route_ids=values["route_ids"],
+            allowed_networks=values["allowed_networks"],
+            data_class=values["data_class"],
+            priority=values["priority"],
         )
         request.META["inferadmin.secret"] = secret
         return key

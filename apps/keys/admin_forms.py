@@ -8,9 +8,10 @@ from django.forms.models import BaseInlineFormSet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from unfold.widgets import UnfoldAdminSelectWidget
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
 
 from apps.keys.models import ApiKey
+from apps.keys.rules import networks_validator
 
 _GRACES = [
     (0, gettext_lazy("it stops at once")),
@@ -47,16 +48,48 @@ class BudgetFormSet(OnePerName):
     name_field = "period"
 
 
+class NetworksField(forms.CharField):
+    """Networks, one a line, as a list of texts."""
+
+    widget = UnfoldAdminTextareaWidget
+
+    def prepare_value(self, value: Any) -> Any:
+        """Lines of a stored list."""
+        return "\n".join(value) if isinstance(value, list) else value
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        """Compared as networks, not as text."""
+        return (initial or []) != self.to_python(data)
+
+    def to_python(self, value: Any) -> Any:
+        """The lines that are not empty."""
+        return [line.strip() for line in (value or "").splitlines() if line.strip()]
+
+    def validate(self, value: Any) -> None:
+        """Each line is a network."""
+        networks_validator(value)
+
+
 class KeyForm(forms.ModelForm):  # type: ignore[type-arg]  # for the type checker only
     """A key without its secret."""
 
+    allowed_networks = NetworksField(
+        label=gettext_lazy("allowed networks"),
+        required=False,
+        help_text=gettext_lazy("One a line, such as 10.0.0.0/8; empty: from anywhere."),
+    )
+
     class Meta:
         model = ApiKey
-        fields = ["team", "name", "expires_at", "allows_all_routes", "routes"]
+        fields = [
+            "team", "name", "expires_at", "allows_all_routes", "routes", "allowed_networks",
+            "data_class", "priority",
+        ]  # fmt: skip
         help_texts = {
             "name": gettext_lazy("Who or what uses it, such as “search-backend”."),
             "expires_at": gettext_lazy("Empty: it works until it is revoked."),
             "routes": gettext_lazy("The only routes it may call, unless all are allowed."),
+            "priority": gettext_lazy("0 to 9, higher is served first; empty: as its team."),
         }
 
     def clean_expires_at(self) -> datetime | None:

@@ -4,10 +4,12 @@ Each locks what the limit holds for, so that two people who set it at once leave
 """
 
 from collections.abc import Mapping
+from datetime import datetime
 from decimal import Decimal
-from typing import Any, TypedDict, TypeVar
+from typing import Any, TypedDict, TypeVar, Unpack
 
 from django.db import transaction
+from django.utils import timezone
 
 from apps.core import live
 from apps.core.actors import Actor
@@ -30,6 +32,15 @@ class Scope(TypedDict, total=False):
     route_id: int | None
 
 
+class BudgetOptions(TypedDict, total=False):
+    """How a budget runs; see the model."""
+
+    time_zone: str
+    week_start: int
+    is_hard: bool
+    warn_percents: list[int]
+
+
 @transaction.atomic
 def limit_set(*, actor: Actor, scope: Scope, kind: str, value: int) -> Limit:
     """Cap `kind` (`Limit.Kind`) for a team, key or route; replaces the cap that is there."""
@@ -50,17 +61,61 @@ def limit_clear(*, actor: Actor, limit_id: int) -> None:
 
 @transaction.atomic
 def budget_set(
-    *, actor: Actor, scope: Scope, period: str, amount: Decimal, currency: str = "USD"
+    *,
+    actor: Actor,
+    scope: Scope,
+    period: str,
+    amount: Decimal,
+    currency: str = "USD",
+    **options: Unpack[BudgetOptions],
 ) -> Budget:
     """Let a team, key or route spend `amount` a period; replaces the period's budget.
 
-    What was spent in the running period still counts.
+    What was spent in the running period still counts. An option that is left out stays, or is the
+    model's default for a new budget.
     """
     actor.require(Permission.MANAGE_KEYS)
     holder = _scope_locked(scope)
     budget = Budget.objects.filter(**holder, period=period).first()
     budget = budget or Budget(**holder, period=period)
-    return _quota_write(actor, budget, "budget", {"amount": amount, "currency": currency})
+    values = {"amount": amount, "currency": currency, **options}
+    return _quota_write(actor, budget, "budget", values)
+
+
+@transaction.atomic
+def budget_raise(*, actor: Actor, budget_id: int, amount: Decimal, until: datetime) -> Budget:
+    """Let more be spent until a moment; then the budget falls back by itself.
+
+    Binds within two seconds. A raise to come replaces the one that runs.
+    """
+    actor.require(Permission.MANAGE_KEYS)
+    budget = _quota_locked(Budget, budget_id)
+    if amount <= budget.amount:
+        raise InvalidRequestError.of("amount", f"give more than the budget's {budget.amount}")
+    if until <= timezone.now():
+        raise InvalidRequestError.of("until", "this moment has passed already")
+    values = {"raised_amount": amount, "raised_until": until}
+    return _quota_write(actor, budget, "budget", values, verb="raise")
+
+
+@transaction.atomic
+def budget_raise_end(*, actor: Actor, budget_id: int) -> Budget:
+    """Let a raise end now. Safe to run twice."""
+    actor.require(Permission.MANAGE_KEYS)
+    budget = _quota_locked(Budget, budget_id)
+    values = {"raised_amount": None, "raised_until": None}
+    return _quota_write(actor, budget, "budget", values, verb="raise_end")
+
+
+@transaction.atomic
+def budget_reset(*, actor: Actor, budget_id: int) -> Budget:
+    """Let the running period begin anew from now; the ledger stays as it is.
+
+    Binds on every worker within two seconds: what was spent before counts no more.
+    """
+    actor.require(Permission.MANAGE_KEYS)
+    budget = _quota_locked(Budget, budget_id)
+    return _quota_write(actor, budget, "budget", {"reset_at": timezone.now()}, verb="reset")
 
 
 @transaction.atomic
@@ -91,15 +146,20 @@ def _scope_locked(scope: Scope) -> dict[str, Any]:
     return {name.removesuffix("_id"): row_locked(models_by_name[name], pk)}
 
 
-def _quota_write(actor: Actor, quota: Quota, word: str, values: Mapping[str, Any]) -> Quota:
+def _quota_write(
+    actor: Actor, quota: Quota, word: str, values: Mapping[str, Any], *, verb: str = "set"
+) -> Quota:
     is_new = quota.pk is None
     before = row_assign(quota, values)
+    if is_new:
+        before = {}
     if is_new:
         row_insert(quota)
     elif before:
         row_update(quota, list(before))
     if is_new or before:
-        _audit_quota(actor, f"{word}.set", quota, before={} if is_new else before, after=values)
+        after = values if is_new else {name: values[name] for name in before}
+        _audit_quota(actor, f"{word}.{verb}", quota, before=before, after=after)
     return quota
 
 

@@ -6,7 +6,7 @@ Locks are taken in the order team, key, so that two actions never wait for each 
 from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from secrets import token_hex
-from typing import Any, TypedDict
+from typing import Any, TypedDict, Unpack
 
 from django.db import models, transaction
 from django.utils import timezone
@@ -35,6 +35,16 @@ class TeamChanges(TypedDict, total=False):
     name: str
     note: str
     is_active: bool
+    data_class: str
+    priority: int
+
+
+class TeamOptions(TypedDict, total=False):
+    """Further terms of a new team; what is left out is the model's default."""
+
+    note: str
+    data_class: str
+    priority: int
 
 
 class KeyChanges(TypedDict, total=False):
@@ -44,18 +54,30 @@ class KeyChanges(TypedDict, total=False):
     expires_at: datetime | None
     allows_all_routes: bool
     route_ids: Collection[int]
+    allowed_networks: list[str]
+    data_class: str
+    priority: int | None
+
+
+class KeyOptions(TypedDict, total=False):
+    """Further terms of a new key; what is left out is the model's default."""
+
+    allowed_networks: list[str]
+    data_class: str
+    priority: int | None
 
 
 # Teams
 
 
 @transaction.atomic
-def team_create(*, actor: Actor, name: str, note: str = "") -> Team:
+def team_create(*, actor: Actor, name: str, **options: Unpack[TeamOptions]) -> Team:
     """New active team; raises ConflictError when the name is taken."""
     actor.require(Permission.MANAGE_KEYS)
-    team = Team(name=name, note=note)
+    team = Team(name=name, **options)
     row_insert(team)
-    audit_write(actor=actor, action="team.create", target=team, after={"name": name, "note": note})
+    after = {"name": name, "note": team.note, **options}
+    audit_write(actor=actor, action="team.create", target=team, after=after)
     _announce_keys("team", team.pk)
     return team
 
@@ -85,6 +107,7 @@ def key_issue(
     expires_at: datetime | None = None,
     allows_all_routes: bool = True,
     route_ids: Collection[int] = (),
+    **options: Unpack[KeyOptions],
 ) -> tuple[ApiKey, str]:
     """New key and its secret, which exists only in this answer.
 
@@ -97,6 +120,7 @@ def key_issue(
     _require_free_name(team, name)
     _require_future(expires_at)
     key, secret = _new_key(actor, team, name, expires_at, allows_all_routes)
+    row_assign(key, options)
     row_insert(key)
     key.routes.set(_routes(allows_all_routes, route_ids))
     audit_write(actor=actor, action="key.issue", target=key, after=_facts(key))
@@ -133,7 +157,7 @@ def key_update(*, actor: Actor, key_id: int, changes: KeyChanges) -> ApiKey:
 def key_rotate(*, actor: Actor, key_id: int, grace_seconds: int) -> tuple[ApiKey, str]:
     """New key in place of an old one, and its secret, which exists only in this answer.
 
-    The new key has the same name, end, routes, limits and budgets. The old one works for
+    The new key has the same name, end, routes, networks, limits and budgets. The old one works for
     `grace_seconds` more (up to 90 days), with 0 not at all. Raises ConflictError when the old key
     is revoked, expired, or has been rotated already.
     """
@@ -146,6 +170,7 @@ def key_rotate(*, actor: Actor, key_id: int, grace_seconds: int) -> tuple[ApiKey
     _require_rotatable(old)
     key, secret = _new_key(actor, old.team, old.name, old.expires_at, old.allows_all_routes)
     key.rotated_from = old
+    row_assign(key, {name: getattr(old, name) for name in KeyOptions.__annotations__})
     row_insert(key)
     key.routes.set(old.routes.all())
     quotas_copy(old, key)
@@ -304,6 +329,7 @@ def _facts(key: ApiKey) -> dict[str, object]:
         "expires_at": key.expires_at,
         "allows_all_routes": key.allows_all_routes,
         "routes": sorted(route.name for route in key.routes.all()),
+        **{name: getattr(key, name) for name in KeyOptions.__annotations__},
     }
 
 

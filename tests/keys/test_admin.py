@@ -42,7 +42,13 @@ def _quotas(prefix: str, rows: list[dict[str, Any]], initial: int = 0) -> dict[s
 
 def test_a_new_key_shows_its_secret_once(client: Client) -> None:
     team, route = TeamFactory.create(), RouteFactory.create()
-    body = {"team": team.pk, "name": "backend", "routes": [route.pk]}
+    body = {
+        "team": team.pk,
+        "name": "backend",
+        "routes": [route.pk],
+        "allowed_networks": "10.0.0.0/8\n2001:db8::/32",
+        "data_class": "on_prem",
+    }
 
     page = client.post(reverse("admin:keys_apikey_add"), body)
 
@@ -52,6 +58,8 @@ def test_a_new_key_shows_its_secret_once(client: Client) -> None:
     assert "no-store" in page["Cache-Control"]
     assert key.digest == digest_of(secret)
     assert list(key.routes.all()) == [route]
+    assert key.allowed_networks == ["10.0.0.0/8", "2001:db8::/32"]
+    assert (key.data_class, key.priority) == ("on_prem", None)
     assert AuditEntry.objects.get().action == "key.issue"
     for url in (
         reverse("admin:keys_apikey_changelist"),
@@ -97,8 +105,10 @@ def test_a_key_is_changed_with_its_limits_and_budgets(client: Client) -> None:
         {"id": tpm.pk, "key": key.pk, "kind": "tpm", "value": 2, "DELETE": "on"},
         {"key": key.pk, "kind": "rpm", "value": 60},
     ]
-    budgets = [{"key": key.pk, "period": "month", "amount": "10", "currency": "EUR"}]
-    body = {"name": "new", "allows_all_routes": "on"}
+    budgets = [
+        {"key": key.pk, "period": "month", "amount": "10", "currency": "EUR", "week_start": 6}
+    ]
+    body = {"name": "new", "allows_all_routes": "on", "data_class": "any"}
 
     page = client.post(
         reverse("admin:keys_apikey_change", args=[key.pk]),
@@ -119,7 +129,7 @@ def test_two_limits_of_a_kind_are_refused(client: Client) -> None:
 
     page = client.post(
         reverse("admin:keys_team_change", args=[team.pk]),
-        {"name": team.name, "is_active": "on"}
+        {"name": team.name, "is_active": "on", "data_class": "any", "priority": "5"}
         | _quotas("limit_set", limits)
         | _quotas("budget_set", []),
     )
@@ -130,11 +140,12 @@ def test_two_limits_of_a_kind_are_refused(client: Client) -> None:
 
 
 def test_a_team_is_made_and_switched_off(client: Client) -> None:
-    client.post(reverse("admin:keys_team_add"), {"name": "search", "note": ""})
+    body = {"name": "search", "data_class": "any", "priority": "5"}
+    client.post(reverse("admin:keys_team_add"), body)
     team = Team.objects.get()
     empty = _quotas("limit_set", []) | _quotas("budget_set", [])
 
-    client.post(reverse("admin:keys_team_change", args=[team.pk]), {"name": "search"} | empty)
+    client.post(reverse("admin:keys_team_change", args=[team.pk]), body | empty)
 
     team.refresh_from_db()
     assert team.is_active is False

@@ -164,3 +164,100 @@ def test_a_budget_without_a_period_never_starts_anew() -> None:
     window = window_of(Budget(period="never", created_at=made), datetime(2030, 1, 1, tzinfo=UTC))
 
     assert (window.start, window.end) == (made, None)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "moment", "start", "end"),
+    [
+        # A week that begins on Sunday, at local midnight, over the night when clocks are set.
+        (
+            {"period": "week", "week_start": 6, "time_zone": "America/New_York"},
+            "2026-03-10T12:00Z",
+            "2026-03-08T05:00Z",
+            "2026-03-15T04:00Z",
+        ),
+        # First use at 17:00: fresh at the next local midnight, not 24 hours later.
+        (
+            {"period": "day", "time_zone": "Asia/Kolkata"},
+            "2026-12-01T11:30Z",
+            "2026-11-30T18:30Z",
+            "2026-12-01T18:30Z",
+        ),
+        (
+            {"period": "hour", "time_zone": "Asia/Kolkata"},
+            "2026-12-01T11:20Z",
+            "2026-12-01T10:30Z",
+            "2026-12-01T11:30Z",
+        ),
+        # The hour that comes twice begins twice.
+        (
+            {"period": "hour", "time_zone": "Europe/Berlin"},
+            "2026-10-25T01:10Z",
+            "2026-10-25T01:00Z",
+            "2026-10-25T02:00Z",
+        ),
+        (
+            {"period": "day", "time_zone": "UTC", "reset_at": "2026-12-01T10:00Z"},
+            "2026-12-01T12:00Z",
+            "2026-12-01T10:00Z",
+            "2026-12-02T00:00Z",
+        ),
+        (
+            {"period": "day", "time_zone": "UTC", "reset_at": "2026-11-30T10:00Z"},
+            "2026-12-01T12:00Z",
+            "2026-12-01T00:00Z",
+            "2026-12-02T00:00Z",
+        ),
+    ],
+)
+def test_a_budget_runs_in_its_own_zone_and_week(
+    schedule: dict[str, object], moment: str, start: str, end: str
+) -> None:
+    reset_at = schedule.pop("reset_at", None)
+    budget = Budget(**schedule)
+    budget.reset_at = datetime.fromisoformat(str(reset_at)) if reset_at else None
+
+    window = window_of(budget, datetime.fromisoformat(moment))
+
+    assert window.start == datetime.fromisoformat(start)
+    assert window.end == datetime.fromisoformat(end)
+
+
+def test_a_raise_and_a_reset_leave_a_trace_on_the_holder(actor: Actor) -> None:
+    key = ApiKeyFactory.create()
+    budget = BudgetFactory.create(key=key, amount=10)
+    until = datetime(2100, 1, 1, tzinfo=UTC)
+
+    quotas.budget_raise(actor=actor, budget_id=budget.pk, amount=Decimal(15), until=until)
+    raised = quotas.budget_reset(actor=actor, budget_id=budget.pk)
+    ended = quotas.budget_raise_end(actor=actor, budget_id=budget.pk)
+
+    assert raised.amount_at(until.replace(year=2099)) == 15
+    assert raised.amount_at(until) == 10
+    assert (ended.raised_amount, ended.raised_until) == (None, None)
+    assert ended.reset_at is not None
+    assert [entry.action for entry in history_of(key)] == [
+        "budget.raise_end",
+        "budget.reset",
+        "budget.raise",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("field", "amount", "until"),
+    [("amount", 10, "2100-01-01T00:00Z"), ("until", 11, "2020-01-01T00:00Z")],
+)
+def test_a_raise_that_raises_nothing_names_the_field(
+    actor: Actor, field: str, amount: int, until: str
+) -> None:
+    budget = BudgetFactory.create(key=ApiKeyFactory.create(), amount=10)
+
+    with pytest.raises(InvalidRequestError) as error:
+        quotas.budget_raise(
+            actor=actor,
+            budget_id=budget.pk,
+            amount=Decimal(amount),
+            until=datetime.fromisoformat(until),
+        )
+
+    assert list(error.value.fields) == [field]

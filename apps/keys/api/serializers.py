@@ -6,7 +6,8 @@ from django.utils import timezone
 from rest_framework import serializers
 
 from apps.core.api.serializers import StrictSerializer
-from apps.keys.models import ApiKey, Budget, Limit, Team
+from apps.keys.models import MAX_PRIORITY, ApiKey, Budget, Limit, Priority, Team
+from apps.keys.rules import MAX_NETWORKS, MAX_WARNING_PERCENT, MAX_WARNINGS
 from apps.keys.services import MAX_GRACE_SECONDS
 from apps.routes.models import Route
 
@@ -18,8 +19,31 @@ class TeamSerializer(serializers.ModelSerializer[Team]):
 
     class Meta:
         model = Team
-        fields = ["id", "name", "is_active", "note", "created_at", "active_keys"]
+        fields = [
+            "id", "name", "is_active", "note", "data_class", "priority", "created_at",
+            "active_keys",
+        ]  # fmt: skip
         read_only_fields = fields
+
+
+class PriorityField(serializers.IntegerField):
+    """A number from 0 to 9 or `low`, `normal`, `high`; higher is served first when it is full."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(min_value=0, max_value=MAX_PRIORITY, **options)
+
+    def to_internal_value(self, data: Any) -> int:
+        """Number of a name."""
+        names = {priority.name.lower(): priority.value for priority in Priority}
+        return super().to_internal_value(names.get(data, data) if isinstance(data, str) else data)
+
+
+def _data_class() -> serializers.ChoiceField:
+    return serializers.ChoiceField(
+        choices=Route.DataClass.choices,
+        required=False,
+        help_text="on_prem: none of its requests is ever sent to an external server.",
+    )
 
 
 class TeamInput(StrictSerializer):
@@ -27,6 +51,8 @@ class TeamInput(StrictSerializer):
 
     name = serializers.CharField(max_length=128)
     note = serializers.CharField(required=False, allow_blank=True, default="")
+    data_class = _data_class()
+    priority = PriorityField(required=False)
 
 
 class TeamChangesInput(StrictSerializer):
@@ -37,6 +63,8 @@ class TeamChangesInput(StrictSerializer):
     is_active = serializers.BooleanField(
         required=False, help_text="False: all keys of the team are refused within two seconds."
     )
+    data_class = _data_class()
+    priority = PriorityField(required=False)
 
 
 class KeySerializer(serializers.ModelSerializer[ApiKey]):
@@ -49,6 +77,9 @@ class KeySerializer(serializers.ModelSerializer[ApiKey]):
         source="routes", many=True, read_only=True, help_text="Empty when all are allowed."
     )
     route_names = serializers.SerializerMethodField()
+    allowed_networks = serializers.ListField(
+        child=serializers.CharField(), read_only=True, help_text="Empty: from anywhere."
+    )
     rotated_from_id = serializers.IntegerField(
         read_only=True, allow_null=True, help_text="The key that this one replaced."
     )
@@ -57,8 +88,8 @@ class KeySerializer(serializers.ModelSerializer[ApiKey]):
         model = ApiKey
         fields = [
             "id", "team_id", "team_name", "name", "prefix", "state", "allows_all_routes",
-            "route_ids", "route_names", "created_at", "expires_at", "revoked_at",
-            "rotated_from_id",
+            "route_ids", "route_names", "allowed_networks", "data_class", "priority",
+            "created_at", "expires_at", "revoked_at", "rotated_from_id",
         ]  # fmt: skip
         read_only_fields = fields
 
@@ -85,6 +116,15 @@ def _route_ids(**options: Any) -> serializers.ListField:
     )
 
 
+def _networks() -> serializers.ListField:
+    return serializers.ListField(
+        child=serializers.CharField(max_length=50),
+        max_length=MAX_NETWORKS,
+        required=False,
+        help_text="Networks that it may be used from, such as 10.0.0.0/8; empty: from anywhere.",
+    )
+
+
 class KeyInput(StrictSerializer):
     """What a new key is made of."""
 
@@ -97,6 +137,9 @@ class KeyInput(StrictSerializer):
     route_ids = _route_ids(
         default=list, help_text="Ids of the only routes it may call; with allows_all_routes false."
     )
+    allowed_networks = _networks()
+    data_class = _data_class()
+    priority = PriorityField(required=False, allow_null=True)
 
 
 class KeyChangesInput(StrictSerializer):
@@ -106,6 +149,9 @@ class KeyChangesInput(StrictSerializer):
     expires_at = serializers.DateTimeField(required=False, allow_null=True)
     allows_all_routes = serializers.BooleanField(required=False)
     route_ids = _route_ids()
+    allowed_networks = _networks()
+    data_class = _data_class()
+    priority = PriorityField(required=False, allow_null=True)
 
 
 class RotationInput(StrictSerializer):
@@ -146,21 +192,24 @@ class LimitInput(ScopeInput):
     value = serializers.IntegerField(min_value=1, max_value=Limit.MAX_VALUE)
 
 
+def _amount() -> serializers.DecimalField:
+    return serializers.DecimalField(
+        max_digits=15, decimal_places=6, min_value=0, max_value=Budget.MAX_AMOUNT
+    )
+
+
 class BudgetSerializer(ScopeSerializer, serializers.ModelSerializer[Budget]):
     """Money that may be spent in a period."""
+
+    warn_percents = serializers.ListField(child=serializers.IntegerField(), read_only=True)
 
     class Meta:
         model = Budget
         fields = [
-            "id",
-            "team_id",
-            "key_id",
-            "route_id",
-            "period",
-            "amount",
-            "currency",
+            "id", "team_id", "key_id", "route_id", "period", "amount", "currency", "time_zone",
+            "week_start", "is_hard", "warn_percents", "raised_amount", "raised_until", "reset_at",
             "created_at",
-        ]
+        ]  # fmt: skip
         read_only_fields = fields
 
 
@@ -168,7 +217,29 @@ class BudgetInput(ScopeInput):
     """A budget; it replaces one of the same period for the same thing."""
 
     period = serializers.ChoiceField(choices=Budget.Period.choices)
-    amount = serializers.DecimalField(
-        max_digits=15, decimal_places=6, min_value=0, max_value=9_000_000
-    )
+    amount = _amount()
     currency = serializers.CharField(max_length=3, required=False, default="USD")
+    time_zone = serializers.CharField(
+        max_length=64,
+        required=False,
+        allow_blank=True,
+        help_text="Where its days begin, such as Europe/Berlin; empty: as the installation's.",
+    )
+    week_start = serializers.IntegerField(
+        min_value=0, max_value=6, required=False, help_text="Of a weekly budget; 0 is Monday."
+    )
+    is_hard = serializers.BooleanField(
+        required=False, help_text="False: it only warns, and nothing is refused."
+    )
+    warn_percents = serializers.ListField(
+        child=serializers.IntegerField(min_value=1, max_value=MAX_WARNING_PERCENT),
+        max_length=MAX_WARNINGS,
+        required=False,
+    )
+
+
+class RaiseInput(StrictSerializer):
+    """More to spend until a moment."""
+
+    amount = _amount()
+    until = serializers.DateTimeField()

@@ -176,6 +176,36 @@ class BudgetViews(
         quotas.budget_clear(actor=actor_of(request), budget_id=self.get_object().pk)
         return Response(status=204)
 
+    @extend_schema(
+        summary="Raise a budget for a time",
+        request=shapes.RaiseInput,
+        responses=shapes.BudgetSerializer,
+    )
+    @action(detail=True, methods=["post"], url_path="raise", url_name="raise")
+    def raise_amount(self, request: Request, pk: int) -> Response:
+        """Binds within two seconds and falls back by itself."""
+        values = validated(shapes.RaiseInput, request)
+        budget = quotas.budget_raise(
+            actor=actor_of(request), budget_id=self.get_object().pk, **values
+        )
+        return Response(shapes.BudgetSerializer(budget).data)
+
+    @extend_schema(summary="End a budget's raise", request=None, responses=shapes.BudgetSerializer)
+    @action(detail=True, methods=["post"], url_path="end-raise")
+    def end_raise(self, request: Request, pk: int) -> Response:
+        """Safe to repeat."""
+        budget = quotas.budget_raise_end(actor=actor_of(request), budget_id=self.get_object().pk)
+        return Response(shapes.BudgetSerializer(budget).data)
+
+    @extend_schema(
+        summary="Let a budget's period begin anew", request=None, responses=shapes.BudgetSerializer
+    )
+    @action(detail=True, methods=["post"])
+    def reset(self, request: Request, pk: int) -> Response:
+        """What was spent before counts no more; the ledger stays as it is."""
+        budget = quotas.budget_reset(actor=actor_of(request), budget_id=self.get_object().pk)
+        return Response(shapes.BudgetSerializer(budget).data)
+
 
 def _scope(values: dict[str, Any]) -> quotas.Scope:
     """Takes what it holds for out of the values."""
