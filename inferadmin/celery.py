@@ -26,6 +26,7 @@ _SCHEDULE = [
     ("metrics.fold_gateway", 1),
     ("metrics.maintain_samples", 300),
     ("billing.drain_ledger", 1),
+    ("billing.mend_counters", 30),
 ]
 
 app.conf.beat_schedule = {

@@ -5,7 +5,7 @@ import structlog
 from celery import shared_task
 from django.db import InterfaceError, OperationalError
 
-from apps.billing.services import ledger
+from apps.billing.services import counters, ledger
 
 log = structlog.get_logger(__name__)
 
@@ -20,4 +20,14 @@ def drain_ledger() -> int:
         return ledger.ledger_drain(seconds=RUN_SECONDS)
     except (OperationalError, InterfaceError, redis.RedisError) as exc:
         log.warning("billing.ledger_waits", error=type(exc).__name__)
+        return 0
+
+
+@shared_task(name="billing.mend_counters")
+def mend_counters() -> int:
+    """Number of budget counters that were wrong; 0 while Postgres or Redis is away."""
+    try:
+        return counters.counters_mend()
+    except (OperationalError, InterfaceError, redis.RedisError) as exc:
+        log.warning("billing.counters_wait", error=type(exc).__name__)
         return 0

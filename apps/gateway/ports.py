@@ -10,9 +10,11 @@ import structlog
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.db import close_old_connections, connection
-from django.db.models import Q
+from django.db.models import Q, Sum
 
 from apps.billing import selectors as billing
+from apps.billing.counters import spent_now
+from apps.billing.models import UsageRecord
 from apps.billing.pricing import PriceRow
 from apps.core.money import to_picos
 from apps.core.secrets import decrypt
@@ -87,9 +89,21 @@ def load_key(digest: str) -> KeyRow | None:
 
 @_live_connection()
 def load_spent(budget_id: int, since: datetime) -> int:
-    """Pico-units that the ledger has on a budget since a moment; 0 when the budget is gone."""
+    """Pico-units spent on a budget since a moment, by the ledger and what waits to come into it.
+
+    0 when the budget is gone.
+    """
     budget = Budget.objects.filter(pk=budget_id).first()
-    return 0 if budget is None else billing.spent_picos(budget, since)
+    return 0 if budget is None else spent_now(budget, since)
+
+
+@_live_connection()
+def load_overflow_spent(route_id: int, since: datetime) -> int:
+    """Pico-units that a route's overflow has cost since a moment, by the ledger."""
+    overflown = UsageRecord.objects.filter(
+        route_id=route_id, at__gte=since, decision__overflow=True
+    )
+    return int(overflown.aggregate(total=Sum("cost_picos"))["total"] or 0)
 
 
 def _key_row(key: ApiKey) -> KeyRow:

@@ -13,9 +13,10 @@ from typing import Any, TypeVar
 
 import structlog
 from django.conf import settings
+from redis.exceptions import RedisError
 
 from apps.gateway import ports
-from apps.gateway.admission.batcher import ScriptBatcher, redis_client
+from apps.gateway.admission.batcher import RedisAwayError, ScriptBatcher, redis_client
 from apps.gateway.admission.gate import Gate
 from apps.gateway.breakers import Breakers
 from apps.gateway.cooling import Cooling
@@ -100,7 +101,11 @@ class Runtime:
         return await self._in_thread(partial(ports.load_key, digest))
 
     async def _load_spent(self, budget: BudgetRow, since: datetime) -> int:
-        return await self._in_thread(partial(ports.load_spent, budget.id, since))
+        question = ports.load_overflow_spent if budget.is_overflow else ports.load_spent
+        try:
+            return await self._in_thread(partial(question, budget.id, since))
+        except RedisError as exc:  # events that wait in its stream count, too
+            raise RedisAwayError from exc
 
 
 async def _forever(keep: Callable[[], Coroutine[Any, Any, None]]) -> None:

@@ -59,7 +59,7 @@ class NetworksField(forms.CharField):
 
     def has_changed(self, initial: Any, data: Any) -> bool:
         """Compared as networks, not as text."""
-        return (initial or []) != self.to_python(data)
+        return bool((initial or []) != self.to_python(data))
 
     def to_python(self, value: Any) -> Any:
         """The lines that are not empty."""

@@ -1,17 +1,23 @@
 """A gateway on a real port, in front of a scripted model server."""
 
+import asyncio
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 import httpx
 import orjson
 import pytest
+from django.conf import settings
 
 from apps.billing.events import EVENT_FIELD, USAGE_STREAM, UsageEvent
 from apps.core.redis import connection
 from apps.fleet.models import Server
+from apps.gateway.admission.batcher import ScriptBatcher, redis_client
+from apps.gateway.admission.gate import Gate
+from apps.gateway.quotas import BudgetRow
 from apps.keys.models import ApiKey
 from apps.routes.models import Route, Target
 from inferadmin.routing import build_application
@@ -22,6 +28,7 @@ from tests.factories import (
     ServerFactory,
     TargetFactory,
 )
+from tests.support.admission import Gates
 from tests.support.fake_model_server import FakeModelServer, wait_until
 from tests.support.serving import serving
 
@@ -130,3 +137,26 @@ def add_target(route: Route, **fields: Any) -> Target:
         kind=fields.pop("kind", Server.Kind.OPENAI_COMPATIBLE), **fields.pop("server", {})
     )
     return TargetFactory.create(route=route, server=server, **fields)
+
+
+@pytest.fixture
+async def gates(empty_redis: None) -> AsyncIterator[Gates]:
+    """Makes gates, one a "worker", each with a connection of its own."""
+    batchers: list[ScriptBatcher] = []
+
+    def make(spent: int = 0, asked: list[BudgetRow] | None = None) -> Gate:
+        async def ledger(row: BudgetRow, since: datetime) -> int:
+            if asked is not None:
+                asked.append(row)
+            await asyncio.sleep(0.01)
+            return spent
+
+        batcher = ScriptBatcher(
+            redis_client(settings.REDIS_URL, timeout_seconds=5), timeout_seconds=5
+        )
+        batchers.append(batcher)
+        return Gate(batcher, ledger)
+
+    yield make
+    for batcher in batchers:
+        await batcher.close()

@@ -1,16 +1,21 @@
 """Limits and budgets as clients meet them, over one worker and several."""
 
+import time
 from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
-from apps.billing.models import Price
+from apps.billing.counters import counters_checked
+from apps.billing.models import DailyUsage, Price
+from apps.core.actors import SYSTEM
 from apps.core.redis import connection
+from apps.keys import quotas
 from apps.keys.models import ApiKey, Budget, Limit
 from apps.routes.models import Route
 from tests.factories import BudgetFactory, DailyUsageFactory, LimitFactory
-from tests.gateway.conftest import Client, Events, Serve
+from tests.gateway.conftest import HELLO_COST, Client, Events, Serve
 from tests.support.fake_model_server import FakeModelServer, Script, wait_until
 
 
@@ -158,3 +163,40 @@ def test_what_was_refused_is_not_recorded_and_what_failed_is(
     assert [client.chat().status_code, client.chat().status_code] == [502, 429]
     assert events.only()["status"] == "error"
     wait_until(lambda: connection().hlen("inferadmin.gateway.holds") == 0)
+
+
+def test_a_reset_frees_every_worker_and_leaves_the_ledger(
+    serve: Serve, key: ApiKey, route: Route
+) -> None:
+    budget = BudgetFactory.create(key=key, amount="0.001")
+    DailyUsageFactory.create(key=key, cost_picos=10**9, currency="USD")
+    clients = [serve(), serve()]
+    assert [client.chat(max_tokens=10).status_code for client in clients] == [429, 429]
+
+    quotas.budget_reset(actor=SYSTEM, budget_id=budget.pk)
+
+    started = time.monotonic()
+    wait_until(lambda: {client.chat(max_tokens=10).status_code for client in clients} == {200})
+    assert time.monotonic() - started < 2
+    assert DailyUsage.objects.get().cost_picos == 10**9
+
+
+def test_what_is_left_goes_down_and_is_what_redis_counts(
+    serve: Serve, key: ApiKey, route: Route
+) -> None:
+    budget = BudgetFactory.create(key=key, amount="1")
+    LimitFactory.create(key=key, kind=Limit.Kind.CONCURRENCY, value=3)
+    client = serve()
+
+    answers = [client.chat(max_tokens=10) for _ in range(3)]
+
+    left = [
+        Decimal(answer.headers["x-inferadmin-budget-remaining"].split()[0]) for answer in answers
+    ]
+    assert left == sorted(left, reverse=True)
+    assert left[0] > left[-1]
+    assert {answer.headers["x-ratelimit-remaining-concurrency"] for answer in answers} == {"2"}
+    (check,) = counters_checked()
+    assert check.budget == budget
+    assert (check.used, check.held) == (3 * HELLO_COST, 0)
+    assert check.is_right
