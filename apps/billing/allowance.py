@@ -10,7 +10,7 @@ from django.utils import timezone
 from apps.billing.models import UsageRecord
 from apps.billing.selectors import spent_picos
 from apps.core.money import from_picos
-from apps.keys.models import ApiKey, Budget, Limit, Team
+from apps.keys.models import ApiKey, Budget, BudgetWarning, Limit, Team
 from apps.keys.periods import Window, window_of
 
 _MINUTE = timedelta(minutes=1)
@@ -35,14 +35,29 @@ class BudgetUse:
 
     budget: Budget
     window: Window
+    # What may be spent now: more while the budget is raised.
+    amount: Decimal
     spent: Decimal
+
+    @property
+    def remaining(self) -> Decimal:
+        """Below zero where a budget that only warns is overrun."""
+        return self.amount - self.spent
 
     @property
     def percent(self) -> int:
         """0 to 100; a budget of nothing is always used up."""
-        if not self.budget.amount:
+        if not self.amount:
             return 100
-        return min(100, int(100 * self.spent / self.budget.amount))
+        return min(100, int(100 * self.spent / self.amount))
+
+    @property
+    def warnings(self) -> list[BudgetWarning]:
+        """The percentages passed in the running period, the latest first."""
+        return [warning for warning in self.budget.warnings.all() if self._is_of_now(warning)]
+
+    def _is_of_now(self, warning: BudgetWarning) -> bool:
+        return warning.since == self.window.start
 
 
 def limits_used(holder: ApiKey | Team) -> list[LimitUse]:
@@ -53,7 +68,11 @@ def limits_used(holder: ApiKey | Team) -> list[LimitUse]:
 
 def budgets_used(holder: ApiKey | Team) -> list[BudgetUse]:
     """The budgets that hold for a key (its team's included) or a team, and what is spent."""
-    budgets = Budget.objects.filter(_holds_for(holder)).select_related("team", "key")
+    budgets = (
+        Budget.objects.filter(_holds_for(holder))
+        .select_related("team", "key")
+        .prefetch_related("warnings")
+    )
     now = timezone.now()
     return [_budget_use(budget, window_of(budget, now)) for budget in budgets]
 
@@ -76,4 +95,5 @@ def _used(limit: Limit) -> int | None:
 
 
 def _budget_use(budget: Budget, window: Window) -> BudgetUse:
-    return BudgetUse(budget, window, from_picos(spent_picos(budget, window.start)))
+    spent = from_picos(spent_picos(budget, window.start))
+    return BudgetUse(budget, window, budget.amount_at(timezone.now()), spent)

@@ -12,13 +12,13 @@ from django.db import transaction
 from django.utils import timezone
 
 from apps.core import live
-from apps.core.actors import Actor
+from apps.core.actors import SYSTEM, Actor
 from apps.core.audit import audit_write
 from apps.core.changes import announce_on_commit
 from apps.core.errors import InvalidRequestError
 from apps.core.roles import Permission
 from apps.core.rows import row_assign, row_insert, row_locked, row_update
-from apps.keys.models import ApiKey, Budget, Limit, Team
+from apps.keys.models import ApiKey, Budget, BudgetWarning, Limit, Team
 from apps.routes.models import Route
 
 Quota = TypeVar("Quota", Limit, Budget)
@@ -126,6 +126,19 @@ def budget_clear(*, actor: Actor, budget_id: int) -> None:
     before = {"amount": budget.amount, "currency": budget.currency}
     _audit_quota(actor, "budget.clear", budget, before=before, after={})
     budget.delete()
+
+
+@transaction.atomic
+def budget_warn(*, budget: Budget, since: datetime, percent: int, spent: Decimal) -> bool:
+    """Record that spending since a moment has passed a percentage; true when that is news."""
+    amount = budget.amount_at(timezone.now())
+    _warning, is_news = BudgetWarning.objects.get_or_create(
+        budget=budget, since=since, percent=percent, defaults={"spent": spent, "amount": amount}
+    )
+    if is_news:
+        after = {"percent": percent, "spent": spent, "amount": amount}
+        _audit_quota(SYSTEM, "budget.warn", budget, before={}, after=after)
+    return is_news
 
 
 def quotas_copy(old: ApiKey, new: ApiKey) -> None:

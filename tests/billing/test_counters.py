@@ -11,9 +11,10 @@ from django.core.management import call_command
 from apps.billing.counters import counters_checked, spent_now
 from apps.billing.events import EVENT_FIELD, USAGE_STREAM
 from apps.billing.services.counters import counters_mend
+from apps.core.models import AuditEntry
 from apps.core.redis import connection
 from apps.keys.counters import HOLDS, budget_counter
-from apps.keys.models import Budget
+from apps.keys.models import Budget, BudgetWarning
 from apps.keys.periods import window_of
 from tests.factories import (
     ApiKeyFactory,
@@ -121,3 +122,17 @@ def test_a_counter_of_a_budget_that_is_gone_is_passed_over(budget: Budget) -> No
     budget.delete()
 
     assert counters_checked() == []
+
+
+def test_a_percentage_passed_is_recorded_once_a_period(budget: Budget) -> None:
+    Budget.objects.update(amount=0, warn_percents=[80, 100])
+    count(budget, used=75, held=0)
+
+    counters_mend()
+    counters_mend()
+
+    assert list(BudgetWarning.objects.values_list("percent", "since").order_by("percent")) == [
+        (80, since(budget)),
+        (100, since(budget)),
+    ]
+    assert AuditEntry.objects.filter(action="budget.warn").count() == 2

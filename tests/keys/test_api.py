@@ -231,3 +231,59 @@ def test_a_key_is_never_replaced_whole_or_deleted(api: APIClient) -> None:
 
     for method in (api.put, api.delete):
         assert method(f"/api/v1/keys/{key.pk}").status_code == 405
+
+
+def test_a_budget_is_raised_lowered_and_reset(api: APIClient) -> None:
+    key = ApiKeyFactory.create()
+    body = {
+        "key_id": key.pk,
+        "period": "week",
+        "amount": "10",
+        "time_zone": "Europe/Berlin",
+        "week_start": 6,
+        "is_hard": False,
+        "warn_percents": [50],
+    }
+    budget = api.post("/api/v1/budgets", body, format="json").json()
+    url = f"/api/v1/budgets/{budget['id']}"
+
+    wish = {"amount": "15", "until": "2100-01-01T00:00:00Z"}
+    raised = api.post(f"{url}/raise", wish, format="json").json()
+    ended = api.post(f"{url}/end-raise").json()
+    reset = api.post(f"{url}/reset").json()
+
+    assert budget | body == budget | {"amount": "10"}
+    assert (raised["raised_amount"], ended["raised_amount"]) == ("15.000000", None)
+    assert reset["reset_at"] is not None
+
+
+@pytest.mark.parametrize(
+    ("path", "fields", "wrong"),
+    [
+        ("budgets", {"amount": "1", "period": "day", "time_zone": "Mars/Olympus"}, "time_zone"),
+        ("budgets", {"amount": "1", "period": "day", "warn_percents": [0]}, "warn_percents"),
+        ("budgets", {"amount": "1", "period": "day", "budget": 5}, "budget"),
+        ("keys", {"name": "a", "allowed_networks": ["10.0.0.1/8"]}, "allowed_networks"),
+        ("keys", {"name": "a", "priority": 10}, "priority"),
+        ("keys", {"name": "a", "priority": "urgent"}, "priority"),
+        ("keys", {"name": "a", "data_class": "moon"}, "data_class"),
+    ],
+)
+def test_terms_that_make_no_sense_name_the_field(
+    api: APIClient, path: str, fields: dict[str, Any], wrong: str
+) -> None:
+    answer = api.post(f"/api/v1/{path}", {"team_id": TeamFactory.create().pk} | fields, "json")
+
+    assert answer.status_code == 400
+    assert [name.partition(".")[0] for name in answer.json()["error"]["fields"]] == [wrong]
+
+
+def test_a_key_has_networks_a_data_class_and_a_priority_by_name(api: APIClient) -> None:
+    terms = {"allowed_networks": ["10.0.0.0/8"], "data_class": "on_prem", "priority": "high"}
+    body = {"team_id": TeamFactory.create().pk, "name": "a", **terms}
+
+    key = api.post("/api/v1/keys", body, format="json").json()
+    rotated = api.post(f"/api/v1/keys/{key['id']}/rotate", {"grace_seconds": 0}, "json").json()
+
+    for shown in (key, rotated):
+        assert {name: shown[name] for name in terms} == terms | {"priority": 8}

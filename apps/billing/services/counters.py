@@ -1,16 +1,23 @@
 """Keeping the budget counters of Redis true to the ledger."""
 
 import structlog
+from django.utils import timezone
 
-from apps.billing.counters import counter_mend, counters_checked
+from apps.billing.counters import CounterCheck, counter_mend, counters_checked
+from apps.core.money import from_picos, to_picos
+from apps.keys import quotas
 
 log = structlog.get_logger(__name__)
 
 
 def counters_mend() -> int:
-    """Correct every budget counter that is wrong; how many were. Safe to run beside requests."""
+    """Correct every budget counter that is wrong; how many were. Safe to run beside requests.
+
+    What has passed a percentage to warn at is recorded, once a period.
+    """
     mended = 0
     for check in counters_checked():
+        _warn(check)
         if counter_mend(check):
             mended += 1
             log.warning(
@@ -21,3 +28,15 @@ def counters_mend() -> int:
                 held_error=check.held_error,
             )
     return mended
+
+
+def _warn(check: CounterCheck) -> None:
+    amount = to_picos(check.budget.amount_at(timezone.now()))
+    for percent in check.budget.warn_percents:
+        if 100 * check.truth.picos >= percent * amount:
+            quotas.budget_warn(
+                budget=check.budget,
+                since=check.since,
+                percent=percent,
+                spent=from_picos(check.truth.picos),
+            )
