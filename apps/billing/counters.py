@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -11,6 +12,7 @@ import orjson
 from apps.billing.events import EVENT_FIELD, USAGE_STREAM
 from apps.billing.models import UsageRecord
 from apps.billing.selectors import spent_picos
+from apps.core.money import from_picos
 from apps.core.redis import connection
 from apps.keys.counters import BUDGETS, HOLDS, budget_of_counter
 from apps.keys.models import Budget
@@ -64,6 +66,18 @@ class CounterCheck:
     def held_error(self) -> int:
         """As `used_error`, of what is held; exact, for both are read in one moment."""
         return self.held - self.running
+
+    @property
+    def amounts(self) -> dict[str, Decimal]:
+        """For people, in the budget's currency: as counted, and as it should be."""
+        return {
+            "used": from_picos(self.used_after),
+            "held": from_picos(self.held),
+            "ledger": from_picos(self.truth.ledger),
+            "waiting": from_picos(self.truth.waiting),
+            "used_error": from_picos(self.used_error),
+            "held_error": from_picos(self.held_error),
+        }
 
     @property
     def is_right(self) -> bool:

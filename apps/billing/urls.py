@@ -1,6 +1,6 @@
 from django.urls import path
 
-from apps.billing.views import parts, requests
+from apps.billing.views import counters, parts, requests
 
 app_name = "billing"
 
@@ -10,6 +10,8 @@ urlpatterns = [
     path("export.csv", requests.request_export, name="request-export"),
     path("lookup/", requests.request_lookup, name="request-lookup"),
     path("<uuid:pk>/", requests.request_detail, name="request-detail"),
+    path("counters/", counters.counter_list, name="counter-list"),
+    path("counters/repair/", counters.counter_repair, name="counter-repair"),
     # Parts of other apps' pages, fetched by URL.
     path("parts/routes-today/", parts.routes_today, name="routes-today"),
     path("parts/keys-month/", parts.keys_month, name="keys-month"),

@@ -1,5 +1,6 @@
 """Budget counters of Redis beside the ledger."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from io import StringIO
 from typing import Any
@@ -7,11 +8,13 @@ from typing import Any
 import orjson
 import pytest
 from django.core.management import call_command
+from django.test import Client
+from django.urls import reverse
 
 from apps.billing.counters import counters_checked, spent_now
 from apps.billing.events import EVENT_FIELD, USAGE_STREAM
 from apps.billing.services.counters import counters_mend
-from apps.core.models import AuditEntry
+from apps.core.models import AuditEntry, User
 from apps.core.redis import connection
 from apps.keys.counters import HOLDS, budget_counter
 from apps.keys.models import Budget, BudgetWarning
@@ -136,3 +139,29 @@ def test_a_percentage_passed_is_recorded_once_a_period(budget: Budget) -> None:
         (100, since(budget)),
     ]
     assert AuditEntry.objects.filter(action="budget.warn").count() == 2
+
+
+def test_the_page_shows_a_difference_and_repairs_it(
+    budget: Budget, console_as: Callable[[User], Client], key_manager: User
+) -> None:
+    key = count(budget, used=7, held=0)
+    client = console_as(key_manager)
+
+    shown = client.get(reverse("billing:counter-list"))
+    repaired = client.post(reverse("billing:counter-repair"), {"key": key}, follow=True)
+
+    assert "Repair" in shown.content.decode()
+    assert '<button class="button">Repair' not in repaired.content.decode()
+    assert counted(key) == [75, 0]
+    assert AuditEntry.objects.get(action="budget.counter_repair").actor == key_manager
+
+
+def test_a_viewer_sees_the_counters_and_mends_none(
+    budget: Budget, console_as: Callable[[User], Client], viewer: User
+) -> None:
+    key = count(budget, used=7, held=0)
+    client = console_as(viewer)
+
+    assert "Repair" not in client.get(reverse("billing:counter-list")).content.decode()
+    assert client.post(reverse("billing:counter-repair"), {"key": key}).status_code == 403
+    assert counted(key) == [7, 0]

@@ -4,7 +4,11 @@ import structlog
 from django.utils import timezone
 
 from apps.billing.counters import CounterCheck, counter_mend, counters_checked
+from apps.core.actors import Actor
+from apps.core.audit import audit_write
+from apps.core.errors import NotFoundError
 from apps.core.money import from_picos, to_picos
+from apps.core.roles import Permission
 from apps.keys import quotas
 
 log = structlog.get_logger(__name__)
@@ -28,6 +32,27 @@ def counters_mend() -> int:
                 held_error=check.held_error,
             )
     return mended
+
+
+def counter_repair(*, actor: Actor, key: str) -> bool:
+    """Correct one counter by its name in Redis, for a person; true when it was wrong.
+
+    Raises NotFoundError when no budget counts there.
+    """
+    actor.require(Permission.MANAGE_KEYS)
+    check = next((check for check in counters_checked() if check.key == key), None)
+    if check is None:
+        raise NotFoundError("no budget counts there any more")
+    if not counter_mend(check):
+        return False
+    audit_write(
+        actor=actor,
+        action="budget.counter_repair",
+        target=check.budget.scope,
+        before={"used_picos": check.used_after, "held_picos": check.held},
+        after={"used_picos": check.truth.picos, "held_picos": check.running},
+    )
+    return True
 
 
 def _warn(check: CounterCheck) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from apps.billing.counters import counter_mend, counters_checked
-from apps.core.money import from_picos, plain
+from apps.core.money import plain
 
 
 class Command(BaseCommand):
@@ -19,15 +19,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         wrong = 0
         for check in counters_checked():
-            figures = {
-                "used": check.used_after,
-                "held": check.held,
-                "ledger": check.truth.ledger,
-                "waiting": check.truth.waiting,
-                "difference": check.used_error,
-                "held difference": check.held_error,
-            }
-            told = ", ".join(f"{name} {plain(from_picos(it))}" for name, it in figures.items())
+            told = ", ".join(f"{name} {plain(it)}" for name, it in check.amounts.items())
             verdict = "right" if check.is_right else "wrong"
             if not check.is_right and options["repair"]:
                 counter_mend(check)
