@@ -16,6 +16,7 @@ from apps.gateway.admission.plan import Demand, Lost, Plan, plan_of
 from apps.gateway.admission.standing import UNLIMITED, Standing
 from apps.gateway.frames import Measured
 from apps.gateway.orders import Order
+from apps.gateway.quotas import TargetSlot
 from apps.gateway.snapshot import KeyRow, RouteRow, TargetRow
 from apps.gateway.usage import Usage
 
@@ -54,6 +55,9 @@ class Call:
     started: float = field(default_factory=time.perf_counter)
     standing: Standing = UNLIMITED
     target: TargetRow | None = None
+    # Where the request has a place, for targets that take so many at once; with the plan it is of.
+    placed: TargetRow | None = None
+    held: Plan | None = None
     attempts: list[UsageAttempt] = field(default_factory=list)
     first_token_seconds: float | None = None
     is_closed: bool = False
@@ -77,7 +81,14 @@ class Call:
             (*self.key.budgets, *self.route.budgets),
             Demand(tokens=self.order.input_tokens_held + output, costs=costs),
             self.at,
+            self._slots(),
         )
+
+    def _slots(self) -> list[TargetSlot]:
+        """Places of the targets in their order; none where no target has a cap."""
+        if all(target.max_in_flight is None for target in self.targets):
+            return []
+        return [target.slot for target in self.targets]
 
     def lost(self) -> Lost:
         """The record that is written when this worker dies with the call."""

@@ -37,9 +37,7 @@ def _allowed(route: RouteRow, *, is_on_prem_only: bool) -> list[TargetRow]:
     allowed = [
         target
         for target in route.targets
-        if target.weight > 0
-        and not target.is_mirror
-        and not (is_on_prem_only and target.server.is_external)
+        if target.weight > 0 and not (is_on_prem_only and target.server.is_external)
     ]
     if allowed:
         return allowed

@@ -58,7 +58,7 @@ async def admit(
     prepared = _prepared(order, targets)
     call = Call(str(uuid4()), request_id, order, key, route, targets, prepared)
     try:
-        call.standing = await runtime.gate.admit(call.id, call.plan(), call.lost())
+        await runtime.waiting.enter(route, key.priority, lambda: _hold(runtime, call))
     except DatabaseError as exc:  # a budget's counter is gone and the ledger cannot be asked
         raise NoCapacityError(
             "a budget cannot be checked at the moment; try again in a few seconds",
@@ -66,6 +66,19 @@ async def admit(
             retry_after_seconds=5,
         ) from exc
     return call
+
+
+async def _hold(runtime: Runtime, call: Call) -> None:
+    """Hold what the call may use, a place on the best target that has room among it.
+
+    Raises TargetsBusyError when none has, and what the gate raises.
+    """
+    plan = call.plan()
+    call.standing = await runtime.gate.admit(call.id, plan, call.lost())
+    if plan.targets:
+        call.held = plan
+        call.placed = call.targets.pop(call.standing.target)
+        call.targets.insert(0, call.placed)
 
 
 def _bounded(order: Order, key: KeyRow, route: RouteRow) -> Order:

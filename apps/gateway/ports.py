@@ -21,7 +21,6 @@ from apps.core.secrets import decrypt
 from apps.fleet.models import Placement, Server
 from apps.gateway.quotas import BudgetRow, LimitKind, LimitRow, Scope
 from apps.gateway.snapshot import (
-    Cache,
     KeyRow,
     Policy,
     RouteRow,
@@ -197,12 +196,6 @@ def _policy(route: Route) -> Policy:
         max_attempts=route.max_attempts,
         wait_seconds=float(route.wait_seconds),
         max_waiting=route.max_waiting,
-        is_sticky=route.stickiness == Route.Stickiness.SESSION,
-        drains=route.on_disconnect == Route.OnDisconnect.DRAIN,
-        cache=cast(Cache, route.cache),
-        cache_ttl_seconds=route.cache_ttl_seconds,
-        overflow_cap_picos=None if route.overflow_cap is None else to_picos(route.overflow_cap),
-        overflow_currency=route.overflow_currency,
     )
 
 
@@ -218,10 +211,7 @@ def _target_rows(route: Route, prices: Prices, ready: ReadyVersions) -> list[Tar
             weight=target.weight,
             is_ready=_is_ready(target, ready),
             price=prices.get((target.server_id, target.upstream_model)),
-            is_mirror=target.role == Target.Role.MIRROR,
-            mirror_percent=target.mirror_percent,
             max_in_flight=target.max_in_flight,
-            options=target.options,
         )
         for target in route.targets.all()
         if target.is_enabled and target.server.is_enabled

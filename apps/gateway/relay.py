@@ -16,6 +16,8 @@ from apps.core.errors import InferAdminError, InvalidRequestError, UpstreamError
 from apps.gateway.adapters.contract import Adapter, Answer, UpstreamRequest
 from apps.gateway.adapters.dialects import adapter_for
 from apps.gateway.adapters.failures import NOT_IMPLEMENTED, endpoint_not_answered
+from apps.gateway.admission.batcher import RedisAwayError
+from apps.gateway.admission.refusal import TargetsBusyError
 from apps.gateway.call import Call, Ending
 from apps.gateway.errors import ModelNotLoadedError, http_status
 from apps.gateway.fronts.contract import Front
@@ -72,38 +74,68 @@ class Relay:
 
     async def _reach(self, run: Callable[[Try], Awaitable[Reached]]) -> Reached:
         """What the first target that works gives; the last failure when none does."""
-        call, breakers = self._call, self._runtime.breakers
+        call = self._call
         deadline = asyncio.get_running_loop().time() + call.route.timeouts.total
         failure: InferAdminError | None = None
         for target in call.targets:
-            adapter = adapter_for(target, call.order.endpoint)
-            if adapter is None:
-                continue
-            try:
-                request = call.prepared.get(target.id) or adapter.request_for(call.order, target)
-            except InvalidRequestError as exc:  # this target cannot do it; another may
-                failure = failure or exc
-                continue
             if len(call.attempts) >= call.route.policy.max_attempts:
                 break
-            call.begin(target)
-            breakers.begin(target.id)
             try:
-                reached = await run(Try(target, adapter, request, deadline))
+                attempt = await self._prepared(target, deadline)
+            except (InvalidRequestError, TargetsBusyError) as exc:  # another target may do it
+                failure = failure or exc
+                continue
+            try:
+                return await self._tried(run, attempt)
             except UpstreamError as exc:
-                call.end_attempt("failed", exc.code)
-                if exc.code != ModelNotLoadedError.code:
-                    breakers.failed(target, exc)
                 failure = exc
                 if not exc.may_retry or asyncio.get_running_loop().time() >= deadline:
                     break
-            except InferAdminError:  # the request is wrong; the server works
-                breakers.worked(target.id)
-                raise
-            else:
-                breakers.worked(target.id)
-                return reached
         raise _told(failure, call)
+
+    async def _prepared(self, target: TargetRow, deadline: float) -> Try:
+        """Raises InvalidRequestError for what the target cannot do, TargetsBusyError if full."""
+        call = self._call
+        adapter = adapter_for(target, call.order.endpoint)
+        if adapter is None:
+            raise endpoint_not_answered(call.order)
+        request = call.prepared.get(target.id) or adapter.request_for(call.order, target)
+        if not await self._has_place(target):
+            raise TargetsBusyError
+        return Try(target, adapter, request, deadline)
+
+    async def _tried(self, run: Callable[[Try], Awaitable[Reached]], attempt: Try) -> Reached:
+        """What the target gives; how it fared is noted."""
+        call, breakers, target = self._call, self._runtime.breakers, attempt.target
+        call.begin(target)
+        breakers.begin(target.id)
+        try:
+            reached = await run(attempt)
+        except UpstreamError as exc:
+            call.end_attempt("failed", exc.code)
+            if exc.code != ModelNotLoadedError.code:
+                breakers.failed(target, exc)
+            raise
+        except InferAdminError:  # the request is wrong; the server works
+            breakers.worked(target.id)
+            raise
+        breakers.worked(target.id)
+        return reached
+
+    async def _has_place(self, target: TargetRow) -> bool:
+        """Whether the call has, or now gets, a place on the target."""
+        call = self._call
+        if call.placed is None or call.placed is target or call.held is None:
+            return True
+        index = call.held.targets.index(target.slot)
+        try:
+            taken = await self._runtime.gate.swap(call.id, call.held, (index,))
+        except RedisAwayError:
+            return False
+        if taken is None:
+            return False
+        call.placed = target
+        return True
 
     async def _whole(self, attempt: Try) -> Answer:
         call = self._call
@@ -201,6 +233,7 @@ class Relay:
         call.is_closed = True
         self._runtime.frames.take(call.measured(ending))
         await self._runtime.gate.settle(call.id, call.settlement(ending))
+        self._runtime.waiting.freed(call.route.id)
 
 
 def _cancelled(usage: Usage) -> Ending:

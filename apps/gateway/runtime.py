@@ -26,6 +26,7 @@ from apps.gateway.quotas import BudgetRow
 from apps.gateway.refresh import SnapshotKeeper
 from apps.gateway.snapshot import KeyRow, Snapshot
 from apps.gateway.upstream import Upstream
+from apps.gateway.waiting import WaitingRoom
 
 log = structlog.get_logger(__name__)
 
@@ -48,6 +49,7 @@ class Runtime:
         self.upstream = Upstream()
         self.breakers = Breakers(time.monotonic)
         self.cooling = Cooling(self.breakers)
+        self.waiting = WaitingRoom()
         self.gate = Gate(self._batcher, self._load_spent)
         self.keeper = SnapshotKeeper(self._client, self._load_snapshot)
         self.keyring = KeyRing(self._client, self._load_key, lambda: self.keeper.version)

@@ -3,14 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal
 
 from apps.billing.pricing import PriceRow
-from apps.gateway.quotas import BudgetRow, LimitRow
+from apps.gateway.quotas import BudgetRow, LimitRow, TargetSlot
 from apps.keys.models import Priority
 from apps.keys.rules import Network
-
-Cache = Literal["off", "team", "shared"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +35,10 @@ class TargetRow:
     weight: int
     is_ready: bool
     price: PriceRow | None
-    is_mirror: bool = False
-    mirror_percent: int = 100
     # Requests of all workers at once; None: no cap.
     max_in_flight: int | None = None
-    # What the protocol needs to know of the target, as `routes.Target.options` holds it.
-    options: Mapping[str, Any] = field(default_factory=dict)
+    # Its place in the admission script, made once.
+    slot: TargetSlot = field(init=False)
     # Server, model and version in one word, as in `gpu-1/llama:3`.
     label: str = field(init=False)
 
@@ -51,6 +46,7 @@ class TargetRow:
         version = "" if self.version is None else f":{self.version}"
         label = f"{self.server.name}/{self.upstream_model}{version}"
         object.__setattr__(self, "label", label)
+        object.__setattr__(self, "slot", TargetSlot(str(self.id), self.max_in_flight or 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,18 +63,12 @@ class Timeouts:
 class Policy:
     """How a route treats requests that do not go straight through.
 
-    `overflow_cap_picos` an hour, `None` for no cap; `cache`: "off", "team" or "shared".
+    `max_waiting` requests of a worker wait at most `wait_seconds` for a target that has room.
     """
 
     max_attempts: int = 3
     wait_seconds: float = 5.0
     max_waiting: int = 100
-    is_sticky: bool = False
-    drains: bool = False
-    cache: Cache = "off"
-    cache_ttl_seconds: int = 300
-    overflow_cap_picos: int | None = None
-    overflow_currency: str = "USD"
 
 
 @dataclass(frozen=True, slots=True)

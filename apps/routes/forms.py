@@ -76,9 +76,15 @@ class RouteForm(RouteModelForm):
             "is_enabled",
             "data_class",
             "default_max_tokens",
+            "max_attempts",
+            "wait_seconds",
+            "max_waiting",
             *TIMEOUTS,
         ]
         labels = {
+            "max_attempts": _("Targets that a request may try"),
+            "wait_seconds": _("Wait for a free target (seconds)"),
+            "max_waiting": _("Requests that may wait"),
             "connect_timeout_seconds": _("Connect within (seconds)"),
             "first_byte_timeout_seconds": _("First byte within (seconds)"),
             "idle_timeout_seconds": _("Longest pause in a stream (seconds)"),
@@ -91,6 +97,8 @@ class RouteForm(RouteModelForm):
             "default_max_tokens": _(
                 "Held on budgets and token limits when a request names no maximum."
             ),
+            "wait_seconds": _("While every target is full or cools down after failures."),
+            "max_waiting": _("In each web process; further ones get 503 at once."),
         }
         widgets = {"description": forms.Textarea(attrs={"rows": 2})}
 
@@ -101,12 +109,14 @@ class TargetForm(TargetModelForm):
     class Meta:
         model = Target
         fields = [
-            "server", "upstream_model", "version", "protocol", "tier", "weight", "is_enabled",
+            "server", "upstream_model", "version", "protocol", "tier", "weight", "max_in_flight",
+            "is_enabled",
         ]  # fmt: skip
         help_texts = {
             "version": _("Empty: the server chooses."),
             "tier": _("0 is tried first."),
             "weight": _("Share of the tier."),
+            "max_in_flight": _("Empty: as many as come."),
         }
 
     def values(self) -> dict[str, Any]:

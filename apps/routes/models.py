@@ -6,7 +6,6 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from apps.core.money import CURRENCY_PATTERN, currency_validator
 from apps.core.names import ROUTE_NAME_PATTERN, route_name_validator
 from apps.fleet.models import Server
 
@@ -19,25 +18,6 @@ class Route(models.Model):
 
         ANY = "any", _("Anywhere")
         ON_PREM = "on_prem", _("On-prem only")
-
-    class Stickiness(models.TextChoices):
-        """Whether requests of a session stay on one target."""
-
-        NONE = "none", _("Not kept together")
-        SESSION = "session", _("By session")
-
-    class OnDisconnect(models.TextChoices):
-        """What becomes of an answer whose client has left."""
-
-        CANCEL = "cancel", _("Cancel it")
-        DRAIN = "drain", _("Read it to its end")
-
-    class Cache(models.TextChoices):
-        """Who is given an answer that was given before."""
-
-        OFF = "off", _("Off")
-        TEAM = "team", _("Within a team")
-        SHARED = "shared", _("All keys")
 
     name = models.CharField(
         _("name"),
@@ -71,33 +51,6 @@ class Route(models.Model):
     max_waiting = models.PositiveIntegerField(
         _("requests that wait"), default=100, validators=[MaxValueValidator(10_000)]
     )
-    stickiness = models.CharField(
-        _("sessions"), max_length=20, choices=Stickiness, default=Stickiness.NONE
-    )
-    on_disconnect = models.CharField(
-        _("when a client leaves"),
-        max_length=20,
-        choices=OnDisconnect,
-        default=OnDisconnect.CANCEL,
-    )
-    cache = models.CharField(_("cache"), max_length=20, choices=Cache, default=Cache.OFF)
-    cache_ttl_seconds = models.PositiveIntegerField(
-        _("cache, seconds"),
-        default=300,
-        validators=[MinValueValidator(1), MaxValueValidator(86_400)],
-    )
-    # Money an hour that tiers above the first may cost while the first is full. None: no cap.
-    overflow_cap = models.DecimalField(
-        _("overflow cap an hour"),
-        max_digits=15,
-        decimal_places=6,
-        null=True,
-        blank=True,
-        validators=[MinValueValidator(0), MaxValueValidator(9_000_000)],
-    )
-    overflow_currency = models.CharField(
-        _("overflow currency"), max_length=3, default="USD", validators=[currency_validator]
-    )
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     updated_at = models.DateTimeField(auto_now=True)
 
@@ -116,10 +69,6 @@ class Route(models.Model):
                 condition=Q(max_attempts__gte=1, max_attempts__lte=10),
                 name="max_attempts_is_bounded",
             ),
-            models.CheckConstraint(
-                condition=Q(overflow_currency__regex=CURRENCY_PATTERN),
-                name="overflow_currency_is_known",
-            ),
         ]
 
     def __str__(self) -> str:
@@ -135,14 +84,6 @@ class Target(models.Model):
         OPENAI = "openai", _("OpenAI-compatible")
         TRITON_GENERATE = "triton_generate", _("Triton generate")
         TRITON_INFER = "triton_infer", _("Triton infer")
-        ANTHROPIC = "anthropic", "Anthropic"
-        GEMINI = "gemini", "Gemini"
-
-    class Role(models.TextChoices):
-        """Whether its answers reach the client."""
-
-        SERVE = "serve", _("Serves")
-        MIRROR = "mirror", _("Gets a copy")
 
     route = models.ForeignKey(Route, on_delete=models.CASCADE, related_name="targets")
     server = models.ForeignKey(Server, on_delete=models.PROTECT, related_name="targets")
@@ -158,17 +99,10 @@ class Target(models.Model):
         _("weight"), default=100, validators=[MaxValueValidator(10_000)]
     )
     is_enabled = models.BooleanField(_("enabled"), default=True)
-    # A mirror gets a copy of that share of the requests; its answers are thrown away.
-    role = models.CharField(_("role"), max_length=20, choices=Role, default=Role.SERVE)
-    mirror_percent = models.PositiveSmallIntegerField(
-        _("mirrored, percent"), default=100, validators=[MaxValueValidator(100)]
-    )
     # Requests of all workers that it may serve at once; None: as many as come.
     max_in_flight = models.PositiveIntegerField(
         _("requests at once"), null=True, blank=True, validators=[MinValueValidator(1)]
     )
-    # What its protocol needs to know of it: tensor names, chat template, capabilities.
-    options = models.JSONField(_("options"), default=dict, blank=True)
 
     class Meta:
         ordering = ["route", "tier", "-weight", "id"]

@@ -23,8 +23,9 @@ _TIMEOUTS = (
 )
 _POLICY_FIELDS = (
     "name", "description", "is_enabled", "data_class", *_TIMEOUTS, "default_max_tokens",
+    "max_attempts", "wait_seconds", "max_waiting",
 )  # fmt: skip
-_TARGET_FIELDS = ("protocol", "tier", "weight", "is_enabled")
+_TARGET_FIELDS = ("protocol", "tier", "weight", "is_enabled", "max_in_flight")
 
 
 class RoutePolicy(TypedDict, total=False):
@@ -38,6 +39,9 @@ class RoutePolicy(TypedDict, total=False):
     idle_timeout_seconds: int | None
     total_timeout_seconds: int | None
     default_max_tokens: int
+    max_attempts: int
+    wait_seconds: int
+    max_waiting: int
 
 
 class RouteChanges(RoutePolicy, total=False):
@@ -140,6 +144,7 @@ def _facts(route: Route) -> dict[str, object]:
     lines = [
         f"tier {target.tier}, weight {target.weight}: {target} ({target.protocol})"
         f"{'' if target.is_enabled else ', disabled'}"
+        f"{'' if target.max_in_flight is None else f', {target.max_in_flight} at once'}"
         for target in route.targets.select_related("server").order_by("tier", "-weight", "id")
     ]
     return {**facts, "targets": lines}

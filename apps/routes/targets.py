@@ -30,6 +30,7 @@ class TargetValues(TypedDict):
     tier: NotRequired[int]
     weight: NotRequired[int]
     is_enabled: NotRequired[bool]
+    max_in_flight: NotRequired[int | None]
 
 
 _KNOWN = TargetValues.__required_keys__ | TargetValues.__optional_keys__

@@ -44,6 +44,20 @@ def test_a_route_is_made_read_changed_and_deleted(client: APIClient, engine: Ser
     assert (gone.status_code, client.get(path).status_code) == (204, 404)
 
 
+def test_how_requests_wait_is_set(client: APIClient, engine: Server) -> None:
+    policy = {"max_attempts": 2, "wait_seconds": 0, "max_waiting": 7}
+
+    made = client.post(
+        "/api/v1/routes", {**_route(engine, max_in_flight=4), **policy}, format="json"
+    )
+    wrong = client.patch(f"/api/v1/routes/{made.json()['id']}", {"max_attempts": 11}, format="json")
+
+    assert made.status_code == 201
+    assert {name: made.json()[name] for name in policy} == policy
+    assert made.json()["targets"][0]["max_in_flight"] == 4
+    assert (wrong.status_code, list(wrong.json()["error"]["fields"])) == (400, ["max_attempts"])
+
+
 @pytest.mark.parametrize(
     ("change", "field"),
     [

@@ -19,7 +19,7 @@ class TargetSerializer(serializers.ModelSerializer[Target]):
         model = Target
         fields = [
             "id", "server_id", "server_name", "upstream_model", "version", "protocol", "tier",
-            "weight", "is_enabled",
+            "weight", "is_enabled", "max_in_flight",
         ]  # fmt: skip
         read_only_fields = fields
 
@@ -34,7 +34,8 @@ class RouteSerializer(serializers.ModelSerializer[Route]):
         fields = [
             "id", "name", "description", "is_enabled", "data_class", "connect_timeout_seconds",
             "first_byte_timeout_seconds", "idle_timeout_seconds", "total_timeout_seconds",
-            "default_max_tokens", "targets", "created_at", "updated_at",
+            "default_max_tokens", "max_attempts", "wait_seconds", "max_waiting", "targets",
+            "created_at", "updated_at",
         ]  # fmt: skip
         read_only_fields = fields
 
@@ -59,6 +60,14 @@ class TargetInput(StrictSerializer):
         min_value=0, max_value=10_000, required=False, help_text="Share of the tier's traffic."
     )
     is_enabled = serializers.BooleanField(required=False)
+    max_in_flight = serializers.IntegerField(
+        min_value=1,
+        max_value=2**31 - 1,
+        required=False,
+        allow_null=True,
+        help_text="Requests at once, of all workers. Past them the next target is asked. "
+        "Null: as many as come.",
+    )
 
 
 def _timeout() -> serializers.IntegerField:
@@ -84,6 +93,21 @@ class RouteChangesInput(StrictSerializer):
     total_timeout_seconds = _timeout()
     default_max_tokens = serializers.IntegerField(
         min_value=1, max_value=_MAX_TOKENS, required=False
+    )
+    max_attempts = serializers.IntegerField(
+        min_value=1, max_value=10, required=False, help_text="Targets that one request may try."
+    )
+    wait_seconds = serializers.IntegerField(
+        min_value=0,
+        max_value=300,
+        required=False,
+        help_text="How long a request waits while every target is full or cools down.",
+    )
+    max_waiting = serializers.IntegerField(
+        min_value=0,
+        max_value=10_000,
+        required=False,
+        help_text="Requests of one worker that may wait.",
     )
     targets = TargetInput(many=True, required=False)
 

@@ -12,28 +12,6 @@ class Migration(migrations.Migration):
     operations = [
         migrations.AddField(
             model_name="route",
-            name="cache",
-            field=models.CharField(
-                choices=[("off", "Off"), ("team", "Within a team"), ("shared", "All keys")],
-                default="off",
-                max_length=20,
-                verbose_name="cache",
-            ),
-        ),
-        migrations.AddField(
-            model_name="route",
-            name="cache_ttl_seconds",
-            field=models.PositiveIntegerField(
-                default=300,
-                validators=[
-                    django.core.validators.MinValueValidator(1),
-                    django.core.validators.MaxValueValidator(86400),
-                ],
-                verbose_name="cache, seconds",
-            ),
-        ),
-        migrations.AddField(
-            model_name="route",
             name="max_attempts",
             field=models.PositiveSmallIntegerField(
                 default=3,
@@ -55,57 +33,6 @@ class Migration(migrations.Migration):
         ),
         migrations.AddField(
             model_name="route",
-            name="on_disconnect",
-            field=models.CharField(
-                choices=[("cancel", "Cancel it"), ("drain", "Read it to its end")],
-                default="cancel",
-                max_length=20,
-                verbose_name="when a client leaves",
-            ),
-        ),
-        migrations.AddField(
-            model_name="route",
-            name="overflow_cap",
-            field=models.DecimalField(
-                blank=True,
-                decimal_places=6,
-                max_digits=15,
-                null=True,
-                validators=[
-                    django.core.validators.MinValueValidator(0),
-                    django.core.validators.MaxValueValidator(9000000),
-                ],
-                verbose_name="overflow cap an hour",
-            ),
-        ),
-        migrations.AddField(
-            model_name="route",
-            name="overflow_currency",
-            field=models.CharField(
-                default="USD",
-                max_length=3,
-                validators=[
-                    django.core.validators.RegexValidator(
-                        "^[A-Z]{3}$",
-                        "Use the three capital letters of a currency, such as USD, EUR or CNY.",
-                        code="invalid_currency",
-                    )
-                ],
-                verbose_name="overflow currency",
-            ),
-        ),
-        migrations.AddField(
-            model_name="route",
-            name="stickiness",
-            field=models.CharField(
-                choices=[("none", "Not kept together"), ("session", "By session")],
-                default="none",
-                max_length=20,
-                verbose_name="sessions",
-            ),
-        ),
-        migrations.AddField(
-            model_name="route",
             name="wait_seconds",
             field=models.PositiveSmallIntegerField(
                 default=5,
@@ -123,57 +50,11 @@ class Migration(migrations.Migration):
                 verbose_name="requests at once",
             ),
         ),
-        migrations.AddField(
-            model_name="target",
-            name="mirror_percent",
-            field=models.PositiveSmallIntegerField(
-                default=100,
-                validators=[django.core.validators.MaxValueValidator(100)],
-                verbose_name="mirrored, percent",
-            ),
-        ),
-        migrations.AddField(
-            model_name="target",
-            name="options",
-            field=models.JSONField(blank=True, default=dict, verbose_name="options"),
-        ),
-        migrations.AddField(
-            model_name="target",
-            name="role",
-            field=models.CharField(
-                choices=[("serve", "Serves"), ("mirror", "Gets a copy")],
-                default="serve",
-                max_length=20,
-                verbose_name="role",
-            ),
-        ),
-        migrations.AlterField(
-            model_name="target",
-            name="protocol",
-            field=models.CharField(
-                choices=[
-                    ("openai", "OpenAI-compatible"),
-                    ("triton_generate", "Triton generate"),
-                    ("triton_infer", "Triton infer"),
-                    ("anthropic", "Anthropic"),
-                    ("gemini", "Gemini"),
-                ],
-                max_length=20,
-                verbose_name="protocol",
-            ),
-        ),
         migrations.AddConstraint(
             model_name="route",
             constraint=models.CheckConstraint(
                 condition=models.Q(("max_attempts__gte", 1), ("max_attempts__lte", 10)),
                 name="max_attempts_is_bounded",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="route",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("overflow_currency__regex", "^[A-Z]{3}$")),
-                name="overflow_currency_is_known",
             ),
         ),
     ]
