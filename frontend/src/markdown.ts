@@ -3,7 +3,7 @@
  * What a model says is foreign text: it passes DOMPurify and never `innerHTML`.
  */
 import DOMPurify from "dompurify";
-import { marked } from "marked";
+import { Marked } from "marked";
 
 const ALLOWED = {
   ALLOWED_TAGS: [
@@ -13,6 +13,14 @@ const ALLOWED = {
   ALLOWED_ATTR: ["href", "title", "start"],
   ALLOWED_URI_REGEXP: /^https?:/i,
 };
+
+// HTML in an answer is shown as the text it is. It would be dropped anyway, and browsers report the
+// event handlers in it as breaches of the content security policy while it is being parsed.
+const markdown = new Marked({
+  breaks: true,
+  gfm: true,
+  renderer: { html: ({ text }) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;") },
+});
 
 DOMPurify.addHook("afterSanitizeAttributes", (node) => {
   if (node.tagName !== "A") return;
@@ -27,6 +35,6 @@ declare global {
 }
 
 window.renderMarkdown = (text) => {
-  const html = marked.parse(text, { async: false, breaks: true, gfm: true });
+  const html = markdown.parse(text, { async: false });
   return DOMPurify.sanitize(html, { ...ALLOWED, RETURN_DOM_FRAGMENT: true });
 };

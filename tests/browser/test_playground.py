@@ -50,6 +50,7 @@ def test_an_answer_is_rendered_safely_with_its_figures(playground: Page) -> None
     expect(answered.locator(".markdown strong")).to_have_text("Bold")
     expect(answered.locator(".markdown code")).to_have_text("code")
     expect(answered.locator("img")).to_have_count(0)
+    expect(answered.locator(".markdown")).to_contain_text("<img src=x onerror=alert(1)>")
     expect(answered.locator(".markdown a[href]")).to_have_count(0)
     expect(answered.locator("[data-slot=tokens]")).to_have_text("7 → 21")
     expect(answered.locator("[data-slot=target]")).to_have_text("triton-local/smollm2")
