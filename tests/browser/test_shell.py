@@ -140,8 +140,6 @@ def test_unload_asks_names_the_routes_and_can_be_called_off(open_as: Open, site:
     expect(row.locator(".badge")).to_have_text("Ready")
 
 
-# About every second try the button is not found for half a minute; why is not known yet.
-@pytest.mark.flaky(reruns=5)
 def test_a_load_turns_its_row_busy_at_once_and_keeps_the_place(open_as: Open, site: str) -> None:
     page = open_as("operator", f"{site}/fleet/2/")
     row = page.locator("tbody", has=page.get_by_role("link", name="yolo-v11-x", exact=True))
