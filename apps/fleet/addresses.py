@@ -32,6 +32,7 @@ _UNSAFE_PATH = re.compile(r"\.\.|//|%2e|%2f|%5c", re.IGNORECASE)
 _HOST_AND_PORT = re.compile(r"^(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):(?P<port>[0-9]{1,5})$")
 _PRINTABLE = re.compile(r"^[\x21-\x7e]+$")
 _MAX_KEY_CHARACTERS = 1000
+_VERSIONED = re.compile(r"/v[0-9]+(?:alpha|beta)?[0-9]*(?:/|$)")
 
 
 def url_checked(field: str, url: str) -> str:
@@ -55,6 +56,15 @@ def url_checked(field: str, url: str) -> str:
 def api_root_checked(field: str, url: str) -> str:
     """As `url_checked`, and without the `/v1` that people copy along."""
     return url_checked(field, url).removesuffix("/v1").rstrip("/")
+
+
+def api_base(url: str, version: str) -> str:
+    """Where the paths of an API begin: its root and the version, unless the root names one.
+
+    `https://api.z.ai/api/paas/v4` and `…/v1beta/openai` stay as they are.
+    """
+    url = url.rstrip("/")
+    return url if _VERSIONED.search(urlsplit(url).path) else f"{url}/{version}"
 
 
 def host_and_port_checked(field: str, address: str) -> str:

@@ -5,6 +5,7 @@ from typing import Any
 
 import httpx
 
+from apps.fleet.addresses import api_base
 from apps.fleet.asking import Answer, AskError, ask
 from apps.fleet.models import Server
 from apps.fleet.sightings import Reason, ServerSeen
@@ -17,9 +18,9 @@ _ANTHROPIC_VERSION = "2023-06-01"
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """Where a kind of server says how it is (empty: nowhere) and what it offers."""
+    """Version of a server's API, and where it says how it is (empty: nowhere)."""
 
-    models_path: str = "/v1/models"
+    version: str = "v1"
     health_path: str = ""
 
 
@@ -30,7 +31,7 @@ _DIALECTS: dict[str, Dialect] = {
     Server.Kind.TGI: _WITH_HEALTH,
     Server.Kind.TENSORRT_LLM: _WITH_HEALTH,
     Server.Kind.LLAMA_CPP: _WITH_HEALTH,
-    Server.Kind.GEMINI: Dialect(models_path="/v1beta/models"),
+    Server.Kind.GEMINI: Dialect(version="v1beta"),
 }
 
 
@@ -42,7 +43,7 @@ async def engine_look(http: httpx.AsyncClient, server: Server, api_key: str) -> 
         health = await _get(http, server.url + dialect.health_path, headers)
         if not health.is_ok:
             return ServerSeen(server.pk, complaint=_complaint(health))
-    answer = await _get(http, server.url + dialect.models_path, headers)
+    answer = await _get(http, api_base(server.url, dialect.version) + "/models", headers)
     if not answer.is_ok:
         return ServerSeen(server.pk, complaint=_complaint(answer))
     return ServerSeen(server.pk, offered_models=models_parsed(answer.json()))

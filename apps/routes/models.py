@@ -82,6 +82,8 @@ class Target(models.Model):
         """How a request is put to the server."""
 
         OPENAI = "openai", _("OpenAI-compatible")
+        ANTHROPIC = "anthropic", _("Anthropic Messages")
+        GEMINI = "gemini", _("Gemini")
         TRITON_GENERATE = "triton_generate", _("Triton generate")
         TRITON_INFER = "triton_infer", _("Triton infer")
 

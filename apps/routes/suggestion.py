@@ -5,6 +5,7 @@ from typing import TypedDict
 from apps.catalog.models import ServedModel
 from apps.fleet.models import Placement, Server
 from apps.routes.models import Target
+from apps.routes.targets import protocols_of
 
 
 class Suggestion(TypedDict):
@@ -40,6 +41,6 @@ def _server_with(model_name: str) -> Server | None:
 def _protocol_for(server: Server, model_name: str) -> str:
     """The `Target.Protocol` that fits best."""
     if not server.is_triton:
-        return Target.Protocol.OPENAI
+        return protocols_of(server.kind)[0]
     is_llm = ServedModel.objects.filter(name=model_name, kind=ServedModel.Kind.LLM).exists()
     return Target.Protocol.TRITON_GENERATE if is_llm else Target.Protocol.TRITON_INFER

@@ -13,7 +13,17 @@ from apps.fleet.models import Server
 from apps.routes.models import Route, Target
 
 MAX_TARGETS = 50
-_TRITON_PROTOCOLS = {Target.Protocol.TRITON_GENERATE, Target.Protocol.TRITON_INFER}
+_OPENAI: tuple[str, ...] = (Target.Protocol.OPENAI,)
+# What kinds of servers speak, the usual protocol first; others speak OpenAI's.
+_PROTOCOLS: Mapping[str, tuple[str, ...]] = {
+    Server.Kind.TRITON: (Target.Protocol.TRITON_GENERATE, Target.Protocol.TRITON_INFER),
+    Server.Kind.ANTHROPIC: (Target.Protocol.ANTHROPIC,),
+    Server.Kind.GEMINI: (Target.Protocol.GEMINI,),
+    # These answer `/v1/messages` besides.
+    Server.Kind.VLLM: (Target.Protocol.OPENAI, Target.Protocol.ANTHROPIC),
+    Server.Kind.LLAMA_CPP: (Target.Protocol.OPENAI, Target.Protocol.ANTHROPIC),
+    Server.Kind.OPENAI_COMPATIBLE: (Target.Protocol.OPENAI, Target.Protocol.ANTHROPIC),
+}
 _MODEL_NAME = re.compile(MODEL_NAME_PATTERN)
 _CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -90,18 +100,20 @@ def _field_problems(target: Target) -> Problems:
 def _fit_problems(target: Target) -> Problems:
     """Whether protocol, name, version and policy fit the server."""
     server, route = target.server, target.route
-    speaks_triton = target.protocol in _TRITON_PROTOCOLS
-    if speaks_triton and not server.is_triton:
-        return {"protocol": [f"{server.name} is no Triton server; use openai"]}
-    if server.is_triton and not speaks_triton:
-        return {
-            "protocol": [f"{server.name} is a Triton server; use triton_generate or triton_infer"]
-        }
+    spoken = protocols_of(server.kind)
+    if target.protocol not in spoken:
+        kind = server.get_kind_display()
+        return {"protocol": [f"{server.name} is a server of {kind}; use {' or '.join(spoken)}"]}
     if not server.is_triton and target.version is not None:
         return {"version": ["only Triton servers have numbered versions; leave it empty"]}
     if server.is_external and route.data_class == Route.DataClass.ON_PREM:
         return {"server_id": [f"{server.name} is external and the route is on-prem only"]}
     return _name_problems(target)
+
+
+def protocols_of(kind: str) -> tuple[str, ...]:
+    """Values of `Target.Protocol` that a kind of server speaks, the usual one first."""
+    return _PROTOCOLS.get(kind, _OPENAI)
 
 
 def _name_problems(target: Target) -> Problems:

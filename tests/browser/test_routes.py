@@ -21,7 +21,9 @@ def test_a_route_is_made_corrected_switched_off_and_deleted(open_as: Open, site:
     second.get_by_label("Protocol").select_option(label="Triton generate")
     second.get_by_label("Tier").fill("1")
     page.get_by_role("button", name="Save route").click()
-    expect(second.get_by_text("llama-cpp is no Triton server; use openai")).to_be_visible()
+    expect(
+        second.get_by_text("llama-cpp is a server of llama.cpp; use openai or anthropic")
+    ).to_be_visible()
 
     second.get_by_label("Protocol").select_option(label="OpenAI-compatible")
     page.get_by_role("button", name="Save route").click()

@@ -1,6 +1,8 @@
 """Which adapter speaks which protocol."""
 
+from apps.gateway.adapters.anthropic import AnthropicAdapter
 from apps.gateway.adapters.contract import Adapter
+from apps.gateway.adapters.gemini import GeminiAdapter, GeminiEmbeddingsAdapter
 from apps.gateway.adapters.openai import OpenAiAdapter
 from apps.gateway.adapters.triton_generate import TritonGenerateAdapter
 from apps.gateway.adapters.triton_infer import TritonInferAdapter
@@ -9,6 +11,8 @@ from apps.gateway.snapshot import TargetRow
 
 _ADAPTERS: dict[str, tuple[Adapter, ...]] = {
     "openai": (OpenAiAdapter(),),
+    "anthropic": (AnthropicAdapter(),),
+    "gemini": (GeminiAdapter(), GeminiEmbeddingsAdapter()),
     "triton_generate": (TritonGenerateAdapter(),),
     "triton_infer": (TritonInferAdapter(),),
 }

@@ -13,6 +13,10 @@ from apps.gateway.snapshot import TargetRow
 
 # The caller's mistake: no other target would take it either.
 _CLIENT_FAULTS = {400, 413, 415, 422}
+# What a refusal says that means our account or key, whatever its status. Messages may quote the
+# request, so only how they begin counts: no caller can make a target look misconfigured.
+_ACCOUNT_CODES = {"insufficient_quota", "api_key_invalid"}
+_ACCOUNT_MESSAGES = ("your credit balance is too low", "api key not valid")
 # It works, but not now.
 _BUSY = {429, 503, 529}
 NOT_IMPLEMENTED = 501
@@ -35,6 +39,8 @@ def failure_of_status(
     target: TargetRow, status: int, body: bytes, retry_after_seconds: float | None
 ) -> InferAdminError:
     """The usual meaning of a status of an OpenAI-compatible server."""
+    if _is_about_account(body):
+        return _misconfigured(status)
     if status in _CLIENT_FAULTS:
         message, param = _told(body)
         return RequestRefusedError(
@@ -48,12 +54,16 @@ def failure_of_status(
             retry_after_seconds=retry_after_seconds,
         )
     if status in {401, 402, 403, 404}:
-        return UpstreamError(
-            "the model server does not accept the gateway's configuration "
-            f"(status {status}); this is not a fault of your request or key",
-            code="upstream_misconfigured",
-        )
+        return _misconfigured(status)
     return UpstreamError(f"the model server failed (status {status})")
+
+
+def _misconfigured(status: int) -> UpstreamError:
+    return UpstreamError(
+        "the model server does not accept the gateway's configuration "
+        f"(status {status}); this is not a fault of your request or key",
+        code="upstream_misconfigured",
+    )
 
 
 def failure_in_stream(error: object) -> UpstreamError:
@@ -74,13 +84,29 @@ def scrubbed(message: str, target: TargetRow) -> str:
     return message.strip()[:_MAX_MESSAGE]
 
 
-def _told(body: bytes) -> tuple[str, str | None]:
-    """Message and param of an error body: OpenAI's, FastAPI's or Triton's shape; "" for none."""
+def _is_about_account(body: bytes) -> bool:
+    error = _error_of(body)
+    if not isinstance(error, dict):
+        return False
+    words = {word.lower() for name in ("code", "type") if isinstance(word := error.get(name), str)}
+    message = error.get("message")
+    return not words.isdisjoint(_ACCOUNT_CODES) or (
+        isinstance(message, str) and message.lower().startswith(_ACCOUNT_MESSAGES)
+    )
+
+
+def _error_of(body: bytes) -> object:
+    """The error in a body: an object, a text, or `None` for no JSON."""
     try:
         raw: Any = orjson.loads(body)
     except orjson.JSONDecodeError:
-        return "", None
-    error = raw.get("error", raw) if isinstance(raw, dict) else None
+        return None
+    return raw.get("error", raw) if isinstance(raw, dict) else None
+
+
+def _told(body: bytes) -> tuple[str, str | None]:
+    """Message and param of an error body: OpenAI's, FastAPI's or Triton's shape; "" for none."""
+    error = _error_of(body)
     if isinstance(error, str):
         return error, None
     if not isinstance(error, dict):

@@ -6,6 +6,7 @@ from typing import Any
 import orjson
 
 from apps.core.errors import InferAdminError, UpstreamProtocolError
+from apps.fleet.addresses import api_base
 from apps.fleet.models import Server
 from apps.gateway.adapters.contract import Answer, Chunk, UpstreamRequest
 from apps.gateway.adapters.failures import failure_in_stream, failure_of_status
@@ -16,9 +17,9 @@ from apps.gateway.tokens import tokens_about
 from apps.gateway.usage import Usage, usage_from_openai
 
 _PATHS: dict[Endpoint, str] = {
-    "chat.completions": "/v1/chat/completions",
-    "completions": "/v1/completions",
-    "embeddings": "/v1/embeddings",
+    "chat.completions": "/chat/completions",
+    "completions": "/completions",
+    "embeddings": "/embeddings",
 }
 
 
@@ -38,7 +39,7 @@ class OpenAiAdapter:
         if target.server.secret:
             headers["authorization"] = f"Bearer {target.server.secret}"
         return UpstreamRequest(
-            url=target.server.url.rstrip("/") + _PATHS[order.endpoint],
+            url=api_base(target.server.url, "v1") + _PATHS[order.endpoint],
             body=orjson.dumps(body),
             headers=headers,
         )

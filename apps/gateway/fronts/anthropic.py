@@ -14,7 +14,9 @@ from apps.core.errors import InferAdminError, InvalidRequestError
 from apps.gateway.adapters.contract import Answer, Chunk
 from apps.gateway.errors import http_status
 from apps.gateway.fronts.anthropic_requests import openai_body
+from apps.gateway.fronts.contract import Presenter
 from apps.gateway.orders import Format, Native, Order, order_of
+from apps.gateway.sse import event_of
 from apps.gateway.usage import Usage, usage_from_openai
 
 _ERRORS = {
@@ -28,6 +30,7 @@ _ERRORS = {
     503: "overloaded_error",
     504: "timeout_error",
 }
+_HEADERS = ("anthropic-version", "anthropic-beta")
 _STOP_REASONS = {
     "stop": "end_turn",
     "length": "max_tokens",
@@ -44,16 +47,19 @@ class AnthropicFront:
         self._is_counting = is_counting
 
     def order_of(self, body: Any, headers: Mapping[str, str]) -> Order:
-        del headers
         if not isinstance(body, dict):
             raise InvalidRequestError("the body must be a JSON object", code="invalid_body")
         if body.get("max_tokens") is None and not self._is_counting:
             text = "must be a whole number: the most tokens to generate"
             raise InvalidRequestError.of("max_tokens", text)
         order = order_of("chat.completions", openai_body(body))
-        return replace(order, native=Native("anthropic", body), called="messages")
+        return replace(
+            order, native=Native("anthropic", body, _own_headers(headers)), called="messages"
+        )
 
     def whole(self, order: Order, answer: Answer) -> bytes:
+        if answer.format == "anthropic":
+            return answer.body
         raw = orjson.loads(answer.body)
         choice = (raw.get("choices") or [{}])[0]
         message = choice.get("message") or {}
@@ -76,12 +82,28 @@ class AnthropicFront:
             }
         )
 
-    def presenter(self, order: Order, chunk_format: Format) -> "AnthropicPresenter":
-        del chunk_format
+    def presenter(self, order: Order, chunk_format: Format) -> Presenter:
+        if chunk_format == "anthropic":
+            return OwnPresenter()
         return AnthropicPresenter(order)
 
     def error(self, error: InferAdminError) -> Mapping[str, Any]:
         return error_body(error)
+
+
+class OwnPresenter:
+    """Passes on the events of a server that speaks the same, their end among them."""
+
+    def take(self, chunks: Sequence[Chunk]) -> bytes:
+        return b"".join(
+            b"event: " + chunk.event.encode() + b"\n" + event_of(chunk.data) for chunk in chunks
+        )
+
+    def end(self) -> bytes:
+        return b""
+
+    def fail(self, error: InferAdminError) -> bytes:
+        return _event("error", error=error_body(error)["error"])
 
 
 class AnthropicPresenter:
@@ -183,6 +205,11 @@ class AnthropicPresenter:
         events.append(_event("content_block_stop", index=self._blocks))
         self._blocks += 1
         self._open = None
+
+
+def _own_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """Headers that belong to the format."""
+    return {name: value for name in _HEADERS if (value := headers.get(name))}
 
 
 def error_body(error: InferAdminError) -> dict[str, Any]:
