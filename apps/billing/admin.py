@@ -13,8 +13,8 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from apps.billing.models import DailyUsage, Price, UsageRecord
-from apps.billing.pricing import cost_picos
+from apps.billing.models import RATES, DailyUsage, Price, UsageRecord
+from apps.billing.pricing import Quantities, cost_picos
 from apps.billing.selectors import (
     PRICE_JUMP,
     price_jump_of,
@@ -29,8 +29,7 @@ from apps.core.errors import InferAdminError
 from apps.core.money import from_picos
 from apps.core.roles import Permission
 
-_RATES = ("input_per_million", "output_per_million", "cached_input_per_million", "per_request")
-_FIELDS = ["server", "upstream_model", "currency", *_RATES, "effective_from"]
+_FIELDS = ["server", "upstream_model", "currency", *RATES, "effective_from"]
 _EXAMPLE = gettext_lazy(
     "1,000 input tokens cost {input}; a request of 1,000 input and 500 output tokens costs {total}."
 )
@@ -53,6 +52,9 @@ class PriceForm(forms.ModelForm):  # type: ignore[type-arg]  # for the type chec
         help_texts = {
             "upstream_model": gettext_lazy("The name under which the server knows the model."),
             "cached_input_per_million": gettext_lazy("Empty: it costs what other input costs."),
+            "cache_write_per_million": gettext_lazy("Empty: it costs what other input costs."),
+            "reasoning_per_million": gettext_lazy("Empty: it costs what other output costs."),
+            "per_compute_second": gettext_lazy("A second that the target is busy with a request."),
             "effective_from": gettext_lazy("Now or later: what is billed stays as it is."),
         }
 
@@ -109,7 +111,7 @@ class PriceAdmin(ServiceAdmin[Price]):
         return obj is None and super().has_change_permission(request)
 
     def get_fields(self, request: HttpRequest, obj: Price | None = None) -> list[Any]:
-        fields = ["server", "upstream_model", "currency", *_RATES, "example", "effective_from"]
+        fields = ["server", "upstream_model", "currency", *RATES, "example", "effective_from"]
         return fields if obj else [*fields, "allows_jump"]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Price | None = None) -> list[str]:
@@ -153,7 +155,7 @@ class PriceAdmin(ServiceAdmin[Price]):
         return super().changelist_view(request, extra_context)
 
     def create(self, request: HttpRequest, values: dict[str, Any]) -> Price:
-        rates: Any = {name: values.pop(name) for name in _RATES}
+        rates: Any = {name: values.pop(name) for name in RATES}
         server_id = values.pop("server").pk
         return prices.price_set(actor=actor_of(request), server_id=server_id, rates=rates, **values)
 
@@ -185,9 +187,7 @@ def _plain(amount: Decimal) -> str:
 
 
 def _cost(price: Price, inputs: int, outputs: int, *, without_request: bool = False) -> str:
-    picos = cost_picos(
-        price_row(price), input_tokens=inputs, cached_input_tokens=0, output_tokens=outputs
-    )
+    picos = cost_picos(price_row(price), Quantities(inputs, outputs))
     amount = from_picos(picos) - (price.per_request if without_request else Decimal(0))
     return f"{_plain(amount)} {price.currency}"
 

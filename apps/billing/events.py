@@ -45,7 +45,11 @@ class UsageEvent(TypedDict):
     version: int | None
     input_tokens: int  # all of the prompt, the cached part included
     cached_input_tokens: int
-    output_tokens: int
+    cache_write_tokens: int  # a part of the prompt, too
+    output_tokens: int  # all of the completion, the reasoning included
+    reasoning_tokens: int
+    images: int  # in the prompt
+    compute_microseconds: int  # 0 where the price does not count it
     is_estimated: bool
     price_id: int | None
     cost_picos: int | None  # None: no price was known

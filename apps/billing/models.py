@@ -16,7 +16,12 @@ from apps.routes.models import Route
 # More than this is a slip of units: one unit of the currency for every single token.
 MAX_PRICE = 1_000_000
 _PRICE_BOUNDS = [MinValueValidator(0), MaxValueValidator(MAX_PRICE)]
-_RATES = ("input_per_million", "output_per_million", "cached_input_per_million", "per_request")
+# All that a price consists of.
+RATES = (
+    "input_per_million", "output_per_million", "cached_input_per_million",
+    "cache_write_per_million", "reasoning_per_million", "per_request", "per_image",
+    "per_compute_second",
+)  # fmt: skip
 
 
 class Price(models.Model):
@@ -48,8 +53,42 @@ class Price(models.Model):
         blank=True,
         validators=_PRICE_BOUNDS,
     )
+    # None: input that is written to a cache costs what other input costs.
+    cache_write_per_million = models.DecimalField(
+        _("cache write, per million tokens"),
+        max_digits=14,
+        decimal_places=6,
+        null=True,
+        blank=True,
+        validators=_PRICE_BOUNDS,
+    )
+    # None: reasoning costs what other output costs.
+    reasoning_per_million = models.DecimalField(
+        _("reasoning, per million tokens"),
+        max_digits=14,
+        decimal_places=6,
+        null=True,
+        blank=True,
+        validators=_PRICE_BOUNDS,
+    )
     per_request = models.DecimalField(
         _("per request"),
+        max_digits=14,
+        decimal_places=6,
+        default=0,
+        validators=_PRICE_BOUNDS,
+    )
+    # An image in the prompt, beside the tokens that it takes.
+    per_image = models.DecimalField(
+        _("per image"),
+        max_digits=14,
+        decimal_places=6,
+        default=0,
+        validators=_PRICE_BOUNDS,
+    )
+    # A second that the target is busy with a request, as the gateway measures it.
+    per_compute_second = models.DecimalField(
+        _("per second of compute"),
         max_digits=14,
         decimal_places=6,
         default=0,
@@ -74,7 +113,7 @@ class Price(models.Model):
                     | Q(**{f"{rate}__gte": 0, f"{rate}__lte": MAX_PRICE}),
                     name=f"price_{rate}_is_bounded",
                 )
-                for rate in _RATES
+                for rate in RATES
             ),
             models.CheckConstraint(
                 condition=Q(currency__regex=CURRENCY_PATTERN), name="price_currency_is_known"
@@ -118,7 +157,12 @@ class UsageRecord(models.Model):
 
     input_tokens = models.PositiveBigIntegerField(default=0)
     cached_input_tokens = models.PositiveBigIntegerField(default=0)
+    cache_write_tokens = models.PositiveBigIntegerField(default=0)
     output_tokens = models.PositiveBigIntegerField(default=0)
+    reasoning_tokens = models.PositiveBigIntegerField(default=0)
+    images = models.PositiveIntegerField(default=0)
+    # Only where the price counts it.
+    compute_microseconds = models.PositiveBigIntegerField(default=0)
     # True where the server told no usage and the counts are our estimate.
     is_estimated = models.BooleanField(default=False)
 

@@ -1,12 +1,14 @@
 """Questions about prices and what was spent."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
+from decimal import Decimal
 from typing import Any
 
 from django.db.models import Q, QuerySet, Sum
 
-from apps.billing.models import DailyUsage, Price, UsageRecord
+from apps.billing.models import RATES, DailyUsage, Price, UsageRecord
 from apps.billing.pricing import PriceRow
 from apps.core.money import per_million_to_picos, to_picos
 from apps.keys.models import Budget
@@ -14,17 +16,42 @@ from apps.keys.selectors import ancestry_of
 
 
 def price_row(price: Price) -> PriceRow:
-    """The price in pico-units a token and a request."""
-    cached = price.cached_input_per_million
+    """The price in pico-units."""
+    rates = rates_of(price)
     return PriceRow(
         id=price.pk,
         currency=price.currency,
         input_picos=per_million_to_picos(price.input_per_million),
         output_picos=per_million_to_picos(price.output_per_million),
-        cached_input_picos=per_million_to_picos(
-            price.input_per_million if cached is None else cached
-        ),
+        cached_input_picos=per_million_to_picos(rates.cached_input),
+        cache_write_picos=per_million_to_picos(rates.cache_write),
+        reasoning_picos=per_million_to_picos(rates.reasoning),
         request_picos=to_picos(price.per_request),
+        image_picos=to_picos(price.per_image),
+        # A millionth of a second and a millionth of the tokens: the same factor.
+        compute_microsecond_picos=per_million_to_picos(price.per_compute_second),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PartRates:
+    """What the parts of prompt and completion cost, per million tokens."""
+
+    cached_input: Decimal
+    cache_write: Decimal
+    reasoning: Decimal
+
+
+def rates_of(price: Price) -> PartRates:
+    """Rates of the parts: their own, or those of what they are parts of."""
+
+    def own(rate: Decimal | None, whole: Decimal) -> Decimal:
+        return whole if rate is None else rate
+
+    return PartRates(
+        cached_input=own(price.cached_input_per_million, price.input_per_million),
+        cache_write=own(price.cache_write_per_million, price.input_per_million),
+        reasoning=own(price.reasoning_per_million, price.output_per_million),
     )
 
 
@@ -62,9 +89,9 @@ def price_jump_of(price: Price) -> str | None:
         server_id=price.server_id, upstream_model=price.upstream_model, currency=price.currency
     )
     for old in held:
-        for name in ("input_per_million", "output_per_million", "per_request"):
+        for name in RATES:
             before, after = getattr(old, name), getattr(price, name)
-            if before and after > before * PRICE_JUMP:
+            if before and after and after > before * PRICE_JUMP:
                 return name
     return None
 

@@ -2,14 +2,14 @@
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Literal
 
 import orjson
 
 from apps.billing.events import UsageAttempt, UsageEvent
-from apps.billing.pricing import PriceRow, cost_picos
+from apps.billing.pricing import PriceRow, Quantities, cost_picos, worst_cost_picos
 from apps.gateway.adapters.contract import UpstreamRequest
 from apps.gateway.admission.gate import Settlement
 from apps.gateway.admission.plan import Demand, Lost, Plan, plan_of
@@ -24,6 +24,7 @@ Status = Literal["ok", "error", "cancelled", "partial", "lost"]
 _NO_USAGE = Usage(0, 0)
 # What `lost` records carry: nobody saw the status.
 _LOST_HTTP_STATUS = 500
+_MILLION = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +67,16 @@ class Call:
     def plan(self) -> Plan:
         """What must be held before the first target is called."""
         output = self.order.output_tokens_held(self.route.default_max_tokens)
+        most = Quantities(
+            self.order.input_tokens_held,
+            output,
+            images=self.order.images,
+            compute_microseconds=int(self.route.timeouts.total * _MILLION),
+        )
         costs: dict[str, int] = {}
         for target in self.targets:
             if target.price is not None:
-                cost = cost_picos(
-                    target.price,
-                    input_tokens=self.order.input_tokens_held,
-                    cached_input_tokens=0,
-                    output_tokens=output,
-                )
+                cost = worst_cost_picos(target.price, most)
                 costs[target.price.currency] = max(costs.get(target.price.currency, 0), cost)
         return plan_of(
             (*self.key.limits, *self.route.limits),
@@ -149,8 +151,8 @@ class Call:
 
     def event(self, ending: Ending, target: TargetRow | None) -> UsageEvent:
         """The usage event: the row of the ledger."""
-        usage = ending.usage
         price = None if target is None else target.price
+        usage = self._measured_usage(ending.usage, price)
         return UsageEvent(
             id=self.id,
             at=self.at.isoformat(),
@@ -170,16 +172,29 @@ class Call:
             version=None if target is None else target.version,
             input_tokens=usage.input_tokens,
             cached_input_tokens=usage.cached_input_tokens,
+            cache_write_tokens=usage.cache_write_tokens,
             output_tokens=usage.output_tokens,
+            reasoning_tokens=usage.reasoning_tokens,
+            images=usage.images,
+            compute_microseconds=usage.compute_microseconds,
             is_estimated=usage.is_estimated,
             price_id=None if price is None else price.id,
-            cost_picos=_cost(ending, price),
+            cost_picos=_cost(ending.status, usage, price),
             currency="" if price is None else price.currency,
             duration_seconds=round(time.perf_counter() - self.started, 6),
             first_token_seconds=self.first_token_seconds,
             attempts=self.attempts,
             decision=self._decision(target),
         )
+
+    def _measured_usage(self, usage: Usage, price: PriceRow | None) -> Usage:
+        """Usage with the images of the prompt, and with seconds where they cost anything."""
+        if self.order.images:
+            usage = replace(usage, images=self.order.images)
+        if price is not None and price.compute_microsecond_picos and self.attempts:
+            seconds = self.attempts[-1]["seconds"]
+            usage = replace(usage, compute_microseconds=round(seconds * _MILLION))
+        return usage
 
     def _decision(self, chosen: TargetRow | None) -> dict[str, object]:
         """Why it went where it went, in words and numbers for the request's page."""
@@ -204,16 +219,8 @@ def _charges(event: UsageEvent) -> dict[str, int]:
     return {event["currency"]: event["cost_picos"]} if event["cost_picos"] else {}
 
 
-def _cost(ending: Ending, price: PriceRow | None) -> int | None:
+def _cost(status: Status, usage: Usage, price: PriceRow | None) -> int | None:
     """Pico-units; a request that nobody answered costs nothing, the fee for it included."""
     if price is None:
         return None
-    if ending.status == "error":
-        return 0
-    usage = ending.usage
-    return cost_picos(
-        price,
-        input_tokens=usage.input_tokens,
-        cached_input_tokens=usage.cached_input_tokens,
-        output_tokens=usage.output_tokens,
-    )
+    return 0 if status == "error" else cost_picos(price, usage)

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from apps.core.errors import InvalidRequestError
 from apps.gateway.sampling import check_sampling
-from apps.gateway.tokens import message_tokens_held, prompt_tokens_held
+from apps.gateway.tokens import images_in, message_tokens_held, prompt_tokens_held
 
 # What adapters serve. A client may have asked in another format: see `Order.native`.
 Endpoint = Literal["chat.completions", "completions", "embeddings", "rerank", "infer", "generate"]
@@ -51,6 +51,8 @@ class Order:
     input_tokens_held: int
     max_output_tokens: int | None
     choices: int
+    # Images in the prompt, for prices that count them.
+    images: int = 0
     # The maximum is ours: servers must be told it, since money or tokens are held by it.
     imposes_maximum: bool = False
     native: Native | None = None
@@ -88,6 +90,7 @@ def order_of(endpoint: Endpoint, body: Any) -> Order:
         input_tokens_held=_INPUTS[endpoint](body),
         max_output_tokens=_max_tokens(body),
         choices=_choices(body),
+        images=images_in(body["messages"]) if endpoint == "chat.completions" else 0,
     )
 
 

@@ -11,6 +11,7 @@ _BYTES_A_TOKEN_HELD = 3
 _TOKENS_A_MESSAGE = 4
 _TOKENS_AN_IMAGE = 1100
 _TOKENS_OVERHEAD = 3
+_IMAGE_PARTS = ("image_url", "input_image", "image")
 
 
 def tokens_about(size_bytes: int) -> int:
@@ -37,6 +38,16 @@ def message_tokens_held(messages: Iterable[dict[str, Any]], tools: Any) -> int:
         if "tool_calls" in message:
             total += prompt_tokens_held(str(message["tool_calls"]))
     return total + (prompt_tokens_held(str(tools)) if tools else 0)
+
+
+def images_in(messages: Iterable[dict[str, Any]]) -> int:
+    """Image parts of checked chat messages."""
+    return sum(
+        part["type"] in _IMAGE_PARTS
+        for message in messages
+        if isinstance(content := message.get("content"), list)
+        for part in content
+    )
 
 
 def _content_tokens(content: Any) -> int:

@@ -219,8 +219,6 @@ def _price(server: Server, upstream_model: str, prices: tuple[str, str]) -> None
     rates = Rates(
         input_per_million=Decimal(prices[0]),
         output_per_million=Decimal(prices[1]),
-        cached_input_per_million=None,
-        per_request=Decimal(0),
     )
     price_set(actor=SYSTEM, server_id=server.pk, upstream_model=upstream_model, rates=rates)
 

@@ -32,6 +32,8 @@ def _body(server_id: int, **changes: Any) -> dict[str, Any]:
         "output_per_million": "0.60",
         "cached_input_per_million": "",
         "per_request": "0",
+        "per_image": "0",
+        "per_compute_second": "0",
         "effective_from_0": f"{now:%Y-%m-%d}",
         "effective_from_1": f"{now:%H:%M:%S}",
     }

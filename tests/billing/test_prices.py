@@ -26,8 +26,6 @@ def _rates(input_price: str = "1", output_price: str = "2", **others: Any) -> Ra
     rates = Rates(
         input_per_million=Decimal(input_price),
         output_per_million=Decimal(output_price),
-        cached_input_per_million=None,
-        per_request=Decimal(0),
     )
     return rates | others  # type: ignore[return-value]  # some tests break the shape on purpose
 

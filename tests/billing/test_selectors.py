@@ -56,6 +56,8 @@ def test_a_price_is_exact_to_its_sixth_decimal() -> None:
         input_picos=1,
         output_picos=999_999_999_999,
         cached_input_picos=1,
+        cache_write_picos=1,
+        reasoning_picos=999_999_999_999,
         request_picos=1_000_000,
     )
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from apps.billing.models import MAX_PRICE, Price, UsageRecord
+from apps.billing.models import MAX_PRICE, RATES, Price, UsageRecord
 from apps.core.api.serializers import StrictSerializer
 from apps.core.money import from_picos
 
@@ -18,9 +18,8 @@ class PriceSerializer(serializers.ModelSerializer[Price]):
     class Meta:
         model = Price
         fields = [
-            "id", "server_id", "server_name", "upstream_model", "currency", "input_per_million",
-            "output_per_million", "cached_input_per_million", "per_request", "effective_from",
-            "created_at",
+            "id", "server_id", "server_name", "upstream_model", "currency", *RATES,
+            "effective_from", "created_at",
         ]  # fmt: skip
         read_only_fields = fields
 
@@ -44,7 +43,17 @@ class PriceInput(StrictSerializer):
     cached_input_per_million = _rate(
         required=False, allow_null=True, default=None, help_text="Left out: as other input."
     )
+    cache_write_per_million = _rate(
+        required=False, allow_null=True, default=None, help_text="Left out: as other input."
+    )
+    reasoning_per_million = _rate(
+        required=False, allow_null=True, default=None, help_text="Left out: as other output."
+    )
     per_request = _rate(required=False, default=0)
+    per_image = _rate(required=False, default=0, help_text="An image in the prompt.")
+    per_compute_second = _rate(
+        required=False, default=0, help_text="A second that the target is busy with a request."
+    )
     effective_from = serializers.DateTimeField(
         required=False, allow_null=True, default=None, help_text="Left out: from now on."
     )
@@ -79,8 +88,9 @@ class UsageRecordSerializer(serializers.ModelSerializer[UsageRecord]):
             "id", "at", "endpoint", "status", "http_status", "error_code", "is_stream",
             "request_id", "team_id", "team_name", "key_id", "key_name", "route_id", "route_name",
             "server_id", "server_name", "upstream_model", "version", "input_tokens",
-            "cached_input_tokens", "output_tokens", "is_estimated", "price_id", "cost",
-            "currency", "duration_seconds", "first_token_seconds", "attempts", "decision",
+            "cached_input_tokens", "cache_write_tokens", "output_tokens", "reasoning_tokens",
+            "images", "compute_microseconds", "is_estimated", "price_id", "cost", "currency",
+            "duration_seconds", "first_token_seconds", "attempts", "decision",
         ]  # fmt: skip
         read_only_fields = fields
 

@@ -11,14 +11,12 @@ from rest_framework.response import Response
 from apps.billing import selectors
 from apps.billing.api import filters
 from apps.billing.api import serializers as shapes
-from apps.billing.models import DailyUsage, Price, UsageRecord
+from apps.billing.models import RATES, DailyUsage, Price, UsageRecord
 from apps.billing.services import prices
 from apps.core.api.pagination import NewestFirst
 from apps.core.api.serializers import validated
 from apps.core.edges import actor_of
 from apps.core.roles import Permission
-
-_RATES = ("input_per_million", "output_per_million", "cached_input_per_million", "per_request")
 
 
 @extend_schema_view(
@@ -44,7 +42,7 @@ class PriceViews(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gene
     def create(self, request: Request) -> Response:
         """Holds for requests from `effective_from` on; every worker knows within two seconds."""
         values = validated(shapes.PriceInput, request)
-        rates: Any = {name: values.pop(name) for name in _RATES}
+        rates: Any = {name: values.pop(name) for name in RATES}
         price = prices.price_set(actor=actor_of(request), rates=rates, **values)
         return Response(shapes.PriceSerializer(price).data, status=201)
 

@@ -18,14 +18,17 @@ CLAIM_AFTER_SECONDS = 30.0
 
 # One statement: the sums grow by exactly the records that were really inserted. Both parts write in
 # a fixed order (record id, key of the sum), so that two drainers never wait for each other in a
-# circle. A route, server or price that is gone by now becomes NULL; the names stay.
+# circle. Parts that events of an earlier version do not name are none. A route, server or price
+# that is gone by now becomes NULL; the names stay.
 _WRITE = """
 WITH incoming AS (
     SELECT * FROM json_to_recordset(%s::json) AS event (
         id uuid, at timestamptz, endpoint text, status text, http_status int, error_code text,
         is_stream bool, request_id text, team_id bigint, key_id bigint, route_id bigint,
         route_name text, server_id bigint, server_name text, upstream_model text, version int,
-        input_tokens bigint, cached_input_tokens bigint, output_tokens bigint, is_estimated bool,
+        input_tokens bigint, cached_input_tokens bigint, cache_write_tokens bigint,
+        output_tokens bigint, reasoning_tokens bigint, images int, compute_microseconds bigint,
+        is_estimated bool,
         price_id bigint, cost_picos bigint, currency text, duration_seconds float8,
         first_token_seconds float8, attempts jsonb, decision jsonb
     )
@@ -33,14 +36,17 @@ WITH incoming AS (
     INSERT INTO billing_usagerecord (
         id, at, endpoint, status, http_status, error_code, is_stream, request_id, team_id, key_id,
         route_id, route_name, server_id, server_name, upstream_model, version, input_tokens,
-        cached_input_tokens, output_tokens, is_estimated, price_id, cost_picos, currency,
-        duration_seconds, first_token_seconds, attempts, decision
+        cached_input_tokens, cache_write_tokens, output_tokens, reasoning_tokens, images,
+        compute_microseconds, is_estimated, price_id, cost_picos, currency, duration_seconds,
+        first_token_seconds, attempts, decision
     )
     SELECT
         event.id, at, endpoint, status, http_status, error_code, is_stream, request_id, team_id,
         key_id, route.id, route_name, server.id, server_name, event.upstream_model, version,
-        input_tokens, cached_input_tokens, output_tokens, is_estimated, price.id, cost_picos,
-        event.currency, duration_seconds, first_token_seconds, attempts, decision
+        input_tokens, cached_input_tokens, coalesce(cache_write_tokens, 0), output_tokens,
+        coalesce(reasoning_tokens, 0), coalesce(images, 0), coalesce(compute_microseconds, 0),
+        is_estimated, price.id, cost_picos, event.currency, duration_seconds, first_token_seconds,
+        attempts, decision
     FROM incoming AS event
     LEFT JOIN routes_route AS route ON route.id = event.route_id
     LEFT JOIN fleet_server AS server ON server.id = event.server_id

@@ -2,12 +2,12 @@
 
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 from django.db import transaction
 from django.utils import timezone
 
-from apps.billing.models import Price
+from apps.billing.models import RATES, Price
 from apps.billing.selectors import PRICE_JUMP, price_jump_of
 from apps.core import live
 from apps.core.actors import Actor
@@ -23,12 +23,16 @@ _PAST_ALLOWED = timedelta(minutes=15)
 
 
 class Rates(TypedDict):
-    """What a price consists of; `cached_input_per_million` is `None` where it is the input's."""
+    """What a price consists of; a part that is `None` or left out costs what its whole does."""
 
     input_per_million: Decimal
     output_per_million: Decimal
-    cached_input_per_million: Decimal | None
-    per_request: Decimal
+    cached_input_per_million: NotRequired[Decimal | None]
+    cache_write_per_million: NotRequired[Decimal | None]
+    reasoning_per_million: NotRequired[Decimal | None]
+    per_request: NotRequired[Decimal]
+    per_image: NotRequired[Decimal]
+    per_compute_second: NotRequired[Decimal]
 
 
 @transaction.atomic
@@ -93,9 +97,7 @@ def _require_no_jump(price: Price) -> None:
 
 
 def _facts(price: Price) -> dict[str, object]:
-    names = ("currency", "input_per_million", "output_per_million", "cached_input_per_million",
-             "per_request", "effective_from")  # fmt: skip
-    return {name: getattr(price, name) for name in names}
+    return {name: getattr(price, name) for name in ("currency", *RATES, "effective_from")}
 
 
 def _announce(price: Price) -> None:

@@ -22,8 +22,8 @@ _CSV_BLOCK = 2000
 _CSV_HEADER = (
     "at", "id", "request_id", "endpoint", "status", "http_status", "error_code", "team", "key",
     "route", "server", "upstream_model", "version", "input_tokens", "cached_input_tokens",
-    "output_tokens", "is_estimated", "cost", "currency", "duration_seconds",
-    "first_token_seconds", "attempts",
+    "cache_write_tokens", "output_tokens", "reasoning_tokens", "images", "is_estimated", "cost",
+    "currency", "duration_seconds", "first_token_seconds", "attempts",
 )  # fmt: skip
 
 
@@ -98,9 +98,10 @@ def _csv_row(record: UsageRecord) -> CsvRow:
         record.at.isoformat(), record.pk, record.request_id, record.endpoint, record.status,
         record.http_status, record.error_code, record.team.name, record.key.name,
         record.route_name, record.server_name, record.upstream_model, record.version,
-        record.input_tokens, record.cached_input_tokens, record.output_tokens,
-        record.is_estimated, cost, record.currency, record.duration_seconds,
-        record.first_token_seconds, len(record.attempts),
+        record.input_tokens, record.cached_input_tokens, record.cache_write_tokens,
+        record.output_tokens, record.reasoning_tokens, record.images, record.is_estimated,
+        cost, record.currency, record.duration_seconds, record.first_token_seconds,
+        len(record.attempts),
     )  # fmt: skip
 
 
